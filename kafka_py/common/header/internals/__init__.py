@@ -1,0 +1,1 @@
+"""Implementations of record headers (Java package org.apache.kafka.common.header.internals)."""

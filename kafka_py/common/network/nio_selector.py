@@ -1,0 +1,227 @@
+"""Readiness selection over epoll, with the wake-up that another thread may call.
+
+Mirrors: java.nio.channels.Selector and SelectionKey, as far as Kafka uses them
+"""
+
+from __future__ import annotations
+
+import os
+import select
+import socket
+from collections.abc import ValuesView
+from typing import Any, Final
+
+OP_READ: Final = 1
+OP_WRITE: Final = 4
+OP_CONNECT: Final = 8
+OP_ACCEPT: Final = 16
+
+_IN: Final = select.EPOLLIN
+_OUT: Final = select.EPOLLOUT
+_BROKEN: Final = select.EPOLLERR | select.EPOLLHUP
+# epoll's events for each set of interest ops, so that a change of interest is one index away
+_EVENTS: Final = [
+    (_IN if ops & (OP_READ | OP_ACCEPT) else 0) | (_OUT if ops & (OP_WRITE | OP_CONNECT) else 0) for ops in range(32)
+]
+SCRATCH_BYTES: Final = 128 * 1024
+
+
+class SelectionKey:
+    """One socket's registration with a selector: what is wanted, and what the last select found.
+
+    Mirrors: java.nio.channels.SelectionKey
+    Thread:  the one that polls the selector.
+    Differs: giving up OP_READ leaves epoll as it is; epoll is told when data arrives that nobody wants. A connection
+        whose requests are answered before the next one comes is so muted and unmuted without a system call.
+    """
+
+    __slots__ = ("attachment", "channel", "fd", "interest", "ready", "registered", "selector", "valid")
+
+    def __init__(self, selector: NioSelector, channel: socket.socket, interest: int) -> None:
+        self.selector = selector
+        self.channel = channel
+        self.fd = channel.fileno()
+        self.interest = interest
+        self.registered = 0  # the events that epoll has been told
+        self.ready = 0
+        self.valid = True
+        self.attachment: Any = None
+
+    def interest_ops(self) -> int:
+        """The operations selected for."""
+        return self.interest
+
+    def add(self, ops: int) -> None:
+        """Select for ``ops`` too."""
+        interest = self.interest | ops
+        if interest != self.interest:
+            self.interest = interest
+            if _EVENTS[interest] & ~self.registered and self.valid:
+                self.selector.tell(self)
+
+    def remove(self, ops: int) -> None:
+        """Select for ``ops`` no longer."""
+        interest = self.interest & ~ops
+        if interest != self.interest:
+            self.interest = interest
+            if ops != OP_READ and self.valid:
+                self.selector.tell(self)
+
+    def is_readable(self) -> bool:
+        """Whether the last select found something to read."""
+        return bool(self.ready & OP_READ)
+
+    def is_writable(self) -> bool:
+        """Whether the last select found room to write."""
+        return bool(self.ready & OP_WRITE)
+
+    def is_connectable(self) -> bool:
+        """Whether the last select found that a connect has ended."""
+        return bool(self.ready & OP_CONNECT)
+
+    def is_acceptable(self) -> bool:
+        """Whether the last select found a connection to accept."""
+        return bool(self.ready & OP_ACCEPT)
+
+    def is_valid(self) -> bool:
+        """Whether the key has not been cancelled."""
+        return self.valid
+
+    def cancel(self) -> None:
+        """End the registration; call it before the socket is closed, for its number may be used again at once."""
+        if self.valid:
+            self.valid = False
+            self.selector.forget(self)
+
+
+class NioSelector:
+    """Finds the keys that can make progress.
+
+    Mirrors: java.nio.channels.Selector
+    Thread:  one thread selects and owns the keys; any thread calls wakeup().
+    Locks:   none. The waker sets `_woken` and then looks at `_sleeping`; the sleeper sets `_sleeping` and then looks at
+        `_woken`: one of the two sees the other, so a wake-up is never lost and the eventfd is written once per sleep.
+    """
+
+    def __init__(self) -> None:
+        self._epoll = select.epoll()  # const
+        self._keys: dict[int, SelectionKey] = {}  # thread: poller
+        self._wakeup_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)  # const
+        self._epoll.register(self._wakeup_fd, _IN)
+        self._sleeping = False  # volatile: poller
+        self._woken = False  # volatile: any
+        self._written = False  # volatile: any
+        self._open = True  # volatile: poller
+        self._scratch: bytearray | None = None  # thread: poller
+
+    @property
+    def scratch(self) -> bytearray:
+        """128 KiB that every channel of this selector reads into first."""
+        if self._scratch is None:
+            self._scratch = bytearray(SCRATCH_BYTES)
+        return self._scratch
+
+    def register(self, channel: socket.socket, interest: int) -> SelectionKey:
+        """Begin to select ``channel`` for the operations ``interest``. Raises OSError."""
+        key = SelectionKey(self, channel, interest)
+        self._keys[key.fd] = key
+        try:
+            self.tell(key)
+        except OSError:
+            del self._keys[key.fd]
+            raise
+        return key
+
+    def tell(self, key: SelectionKey) -> None:
+        """Make epoll's events those that the key wants; a key that wants none leaves epoll. Raises OSError."""
+        events = _EVENTS[key.interest]
+        if events == key.registered:
+            return
+        if not key.registered:
+            self._epoll.register(key.fd, events)
+        elif events:
+            self._epoll.modify(key.fd, events)
+        else:
+            self._epoll.unregister(key.fd)
+        key.registered = events
+
+    def forget(self, key: SelectionKey) -> None:
+        """Drop a cancelled key."""
+        if self._keys.get(key.fd) is key:
+            del self._keys[key.fd]
+            if key.registered and self._open:
+                self._epoll.unregister(key.fd)
+        key.registered = 0
+
+    def select(self, timeout_ms: int) -> list[SelectionKey]:
+        """Keys that are ready, waiting up to ``timeout_ms`` for the first; their `ready` tells for what."""
+        self._sleeping = True
+        if timeout_ms and not self._woken:
+            events = self._epoll.poll(timeout_ms / 1000)
+        else:
+            events = self._epoll.poll(0)
+        self._sleeping = False
+        self._woken = False
+        keys = self._keys
+        found = []
+        for fd, event in events:
+            key = keys.get(fd)
+            if key is None:
+                if fd == self._wakeup_fd:
+                    self._drain_wakeup()
+                continue
+            interest = key.interest
+            if event & _BROKEN:
+                ops = interest  # whatever is wanted will now report the error
+            elif interest <= OP_READ | OP_WRITE:
+                ops = event & interest
+            else:
+                ops = interest if event & _EVENTS[interest] else 0
+            if ops:
+                key.ready = ops
+                found.append(key)
+            if key.registered != _EVENTS[interest]:
+                self.tell(key)  # data for a muted channel: only now is epoll told
+        return found
+
+    def select_now(self) -> list[SelectionKey]:
+        """Keys that are ready, without waiting."""
+        return self.select(0)
+
+    def wakeup(self) -> None:
+        """Make the select that sleeps return, or the next one not sleep."""
+        self._woken = True
+        if self._sleeping and not self._written:
+            self._written = True
+            os.eventfd_write(self._wakeup_fd, 1)
+
+    def _drain_wakeup(self) -> None:
+        try:
+            os.eventfd_read(self._wakeup_fd)
+        except BlockingIOError:
+            return
+        finally:
+            self._written = False  # only after the read: else a wake-up in between is swallowed by it
+
+    def keys(self) -> ValuesView[SelectionKey]:
+        """All registrations."""
+        return self._keys.values()
+
+    def is_open(self) -> bool:
+        """Whether close() has not been called."""
+        return self._open
+
+    def close(self) -> None:
+        """Give epoll and the eventfd back; the sockets stay open."""
+        if self._open:
+            self._open = False
+            self._sleeping = False
+            self._written = True  # a late wakeup() must not write to a number that is someone else's by now
+            for key in self._keys.values():
+                key.valid = False
+            self._keys.clear()
+            self._epoll.close()
+            os.close(self._wakeup_fd)
+
+    def __repr__(self) -> str:
+        return f"NioSelector(keys={len(self._keys)}, sleeping={self._sleeping}, open={self._open})"

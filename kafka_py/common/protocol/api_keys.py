@@ -1,0 +1,306 @@
+"""The requests of the protocol, by id.
+
+Mirrors: clients/src/main/java/org/apache/kafka/common/protocol/ApiKeys.java @ 1.1.1
+         (request_header_version and response_header_version as in 3.7.1)
+Read next: common/requests/produce_request.py for the schemas of one of them
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any, ClassVar
+
+from kafka_py.common.errors import IllegalStateException, SchemaException
+
+if TYPE_CHECKING:
+    from kafka_py.common.protocol.types.schema import Schema
+    from kafka_py.common.protocol.types.struct import Struct
+
+_MAGIC_VALUE_V0 = 0
+_MAGIC_VALUE_V2 = 2
+
+
+class ApiKeys:
+    """One API of the protocol: a singleton per id, to be compared with ``is``.
+
+    Mirrors: org.apache.kafka.common.protocol.ApiKeys
+    Differs: the schemas stay in the modules of the requests, which are imported when a key is first used; str() gives
+             the constant's name (PRODUCE), ``name`` the text of the protocol (Produce), as in Java.
+    """
+
+    __slots__ = (
+        "_request_header_versions",
+        "_request_schemas",
+        "_response_header_versions",
+        "_response_schemas",
+        "class_prefix",
+        "cluster_action",
+        "constant",
+        "id",
+        "min_required_inter_broker_magic",
+        "name",
+    )
+
+    PRODUCE: ClassVar[ApiKeys]
+    FETCH: ClassVar[ApiKeys]
+    LIST_OFFSETS: ClassVar[ApiKeys]
+    METADATA: ClassVar[ApiKeys]
+    LEADER_AND_ISR: ClassVar[ApiKeys]
+    STOP_REPLICA: ClassVar[ApiKeys]
+    UPDATE_METADATA: ClassVar[ApiKeys]
+    CONTROLLED_SHUTDOWN: ClassVar[ApiKeys]
+    OFFSET_COMMIT: ClassVar[ApiKeys]
+    OFFSET_FETCH: ClassVar[ApiKeys]
+    FIND_COORDINATOR: ClassVar[ApiKeys]
+    JOIN_GROUP: ClassVar[ApiKeys]
+    HEARTBEAT: ClassVar[ApiKeys]
+    LEAVE_GROUP: ClassVar[ApiKeys]
+    SYNC_GROUP: ClassVar[ApiKeys]
+    DESCRIBE_GROUPS: ClassVar[ApiKeys]
+    LIST_GROUPS: ClassVar[ApiKeys]
+    SASL_HANDSHAKE: ClassVar[ApiKeys]
+    API_VERSIONS: ClassVar[ApiKeys]
+    CREATE_TOPICS: ClassVar[ApiKeys]
+    DELETE_TOPICS: ClassVar[ApiKeys]
+    DELETE_RECORDS: ClassVar[ApiKeys]
+    INIT_PRODUCER_ID: ClassVar[ApiKeys]
+    OFFSET_FOR_LEADER_EPOCH: ClassVar[ApiKeys]
+    ADD_PARTITIONS_TO_TXN: ClassVar[ApiKeys]
+    ADD_OFFSETS_TO_TXN: ClassVar[ApiKeys]
+    END_TXN: ClassVar[ApiKeys]
+    WRITE_TXN_MARKERS: ClassVar[ApiKeys]
+    TXN_OFFSET_COMMIT: ClassVar[ApiKeys]
+    DESCRIBE_ACLS: ClassVar[ApiKeys]
+    CREATE_ACLS: ClassVar[ApiKeys]
+    DELETE_ACLS: ClassVar[ApiKeys]
+    DESCRIBE_CONFIGS: ClassVar[ApiKeys]
+    ALTER_CONFIGS: ClassVar[ApiKeys]
+    ALTER_REPLICA_LOG_DIRS: ClassVar[ApiKeys]
+    DESCRIBE_LOG_DIRS: ClassVar[ApiKeys]
+    SASL_AUTHENTICATE: ClassVar[ApiKeys]
+    CREATE_PARTITIONS: ClassVar[ApiKeys]
+    CREATE_DELEGATION_TOKEN: ClassVar[ApiKeys]
+    RENEW_DELEGATION_TOKEN: ClassVar[ApiKeys]
+    EXPIRE_DELEGATION_TOKEN: ClassVar[ApiKeys]
+    DESCRIBE_DELEGATION_TOKEN: ClassVar[ApiKeys]
+    DELETE_GROUPS: ClassVar[ApiKeys]
+
+    MIN_API_KEY: ClassVar[int] = 0
+    MAX_API_KEY: ClassVar[int]
+    _ID_TO_TYPE: ClassVar[dict[int, ApiKeys]] = {}
+
+    def __init__(
+        self,
+        constant: str,
+        id: int,
+        name: str,
+        cluster_action: bool = False,
+        min_required_inter_broker_magic: int = _MAGIC_VALUE_V0,
+        class_prefix: str | None = None,
+    ) -> None:
+        self.constant = constant
+        self.id = id
+        self.name = name
+        self.cluster_action = cluster_action
+        self.min_required_inter_broker_magic = min_required_inter_broker_magic
+        self.class_prefix = class_prefix or name
+        self._request_schemas: list[Schema] | None = None
+        self._response_schemas: list[Schema] = []
+        self._request_header_versions: list[int] = []
+        self._response_header_versions: list[int] = []
+
+    @staticmethod
+    def values() -> list[ApiKeys]:
+        """All keys in the order of their ids."""
+        return list(ApiKeys._ID_TO_TYPE.values())
+
+    @staticmethod
+    def for_id(id: int) -> ApiKeys:
+        """The key of an id; ValueError outside the range."""
+        key = ApiKeys._ID_TO_TYPE.get(id)
+        if key is None:
+            raise ValueError(
+                f"Unexpected ApiKeys id `{id}`, it should be between `{ApiKeys.MIN_API_KEY}` "
+                f"and `{ApiKeys.MAX_API_KEY}` (inclusive)"
+            )
+        return key
+
+    @staticmethod
+    def has_id(id: int) -> bool:
+        """Whether there is a key of this id."""
+        return id in ApiKeys._ID_TO_TYPE
+
+    @property
+    def is_cluster_action(self) -> bool:
+        """Whether only brokers send it."""
+        return self.cluster_action
+
+    @property
+    def request_schemas(self) -> list[Schema]:
+        """The schemas of the request, by version."""
+        schemas = self._request_schemas
+        return self._load() if schemas is None else schemas
+
+    @property
+    def response_schemas(self) -> list[Schema]:
+        """The schemas of the response, by version."""
+        if self._request_schemas is None:
+            self._load()
+        return self._response_schemas
+
+    @property
+    def requires_delayed_allocation(self) -> bool:
+        """Whether a parsed request keeps slices of its buffer."""
+        return any(schema.retains_buffer_reference() for schema in self.request_schemas)
+
+    def request_class(self) -> Any:
+        """The class of the request."""
+        return self._class("Request")
+
+    def response_class(self) -> Any:
+        """The class of the response."""
+        return self._class("Response")
+
+    def _class(self, kind: str) -> Any:
+        module = importlib.import_module(f"kafka_py.common.requests.{_snake(self.class_prefix)}_{kind.lower()}")
+        return getattr(module, self.class_prefix + kind)
+
+    def _load(self) -> list[Schema]:
+        request_schemas: list[Schema] = self.request_class().schema_versions()
+        response_schemas: list[Schema] = self.response_class().schema_versions()
+        if len(request_schemas) != len(response_schemas):
+            raise IllegalStateException(
+                f"{len(request_schemas)} request versions for api {self.name} "
+                f"but {len(response_schemas)} response versions."
+            )
+        self._request_header_versions = [2 if schema.is_flexible else 1 for schema in request_schemas]
+        self._response_header_versions = [1 if schema.is_flexible else 0 for schema in response_schemas]
+        if self is ApiKeys.CONTROLLED_SHUTDOWN:
+            self._request_header_versions[0] = 0
+        if self is ApiKeys.API_VERSIONS:
+            # A client that asks with a version the broker lacks must be able to read the answer.
+            self._response_header_versions = [0] * len(response_schemas)
+        self._response_schemas = response_schemas
+        self._request_schemas = request_schemas  # last: it tells other threads that the rest is there
+        return request_schemas
+
+    def latest_version(self) -> int:
+        """The highest version there is a schema for."""
+        return len(self.request_schemas) - 1
+
+    def oldest_version(self) -> int:
+        """The lowest version: 0 for every key."""
+        return 0
+
+    def is_version_supported(self, api_version: int) -> bool:
+        """Whether there is a schema for the version."""
+        return 0 <= api_version < len(self.request_schemas)
+
+    def request_schema(self, version: int) -> Schema:
+        """The request's schema; ValueError for a version without one."""
+        return self._schema_for(self.request_schemas, version)
+
+    def response_schema(self, version: int) -> Schema:
+        """The response's schema; ValueError for a version without one."""
+        return self._schema_for(self.response_schemas, version)
+
+    def _schema_for(self, schemas: list[Schema], version: int) -> Schema:
+        if not 0 <= version < len(schemas):
+            raise ValueError(f"Invalid version for API key {self}: {version}")
+        return schemas[version]
+
+    def request_header_version(self, api_version: int) -> int:
+        """0 without a client id, 1 with one, 2 with tagged fields."""
+        if not self.is_version_supported(api_version):
+            # An ApiVersions request of a version to come: its header is read as far as all versions agree.
+            return 1
+        return self._request_header_versions[api_version]
+
+    def response_header_version(self, api_version: int) -> int:
+        """0, or 1 with tagged fields."""
+        if not self.is_version_supported(api_version):
+            return 0
+        return self._response_header_versions[api_version]
+
+    def parse_request(self, version: int, buffer: Any) -> Struct:
+        """The body of a request; SchemaException if the bytes do not fit."""
+        return self.request_schema(version).read(buffer)
+
+    def parse_response(self, version: int, buffer: Any) -> Struct:
+        """The body of a response; SchemaException if the bytes do not fit."""
+        try:
+            return self.response_schema(version).read(buffer)
+        except SchemaException:
+            # A broker that lacks the version of an ApiVersions request answers in version 0.
+            if self is not ApiKeys.API_VERSIONS or version == 0:
+                raise
+            return self.response_schema(0).read(buffer)
+
+    def __str__(self) -> str:
+        return self.constant
+
+    def __repr__(self) -> str:
+        return f"ApiKeys.{self.constant}"
+
+    def __reduce__(self) -> str:
+        return f"ApiKeys.{self.constant}"
+
+
+def _snake(name: str) -> str:
+    return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
+
+
+_KEYS = (
+    ApiKeys("PRODUCE", 0, "Produce"),
+    ApiKeys("FETCH", 1, "Fetch"),
+    ApiKeys("LIST_OFFSETS", 2, "ListOffsets", class_prefix="ListOffset"),
+    ApiKeys("METADATA", 3, "Metadata"),
+    ApiKeys("LEADER_AND_ISR", 4, "LeaderAndIsr", cluster_action=True),
+    ApiKeys("STOP_REPLICA", 5, "StopReplica", cluster_action=True),
+    ApiKeys("UPDATE_METADATA", 6, "UpdateMetadata", cluster_action=True),
+    ApiKeys("CONTROLLED_SHUTDOWN", 7, "ControlledShutdown", cluster_action=True),
+    ApiKeys("OFFSET_COMMIT", 8, "OffsetCommit"),
+    ApiKeys("OFFSET_FETCH", 9, "OffsetFetch"),
+    ApiKeys("FIND_COORDINATOR", 10, "FindCoordinator"),
+    ApiKeys("JOIN_GROUP", 11, "JoinGroup"),
+    ApiKeys("HEARTBEAT", 12, "Heartbeat"),
+    ApiKeys("LEAVE_GROUP", 13, "LeaveGroup"),
+    ApiKeys("SYNC_GROUP", 14, "SyncGroup"),
+    ApiKeys("DESCRIBE_GROUPS", 15, "DescribeGroups"),
+    ApiKeys("LIST_GROUPS", 16, "ListGroups"),
+    ApiKeys("SASL_HANDSHAKE", 17, "SaslHandshake"),
+    ApiKeys("API_VERSIONS", 18, "ApiVersions"),
+    ApiKeys("CREATE_TOPICS", 19, "CreateTopics"),
+    ApiKeys("DELETE_TOPICS", 20, "DeleteTopics"),
+    ApiKeys("DELETE_RECORDS", 21, "DeleteRecords"),
+    ApiKeys("INIT_PRODUCER_ID", 22, "InitProducerId"),
+    ApiKeys(
+        "OFFSET_FOR_LEADER_EPOCH", 23, "OffsetForLeaderEpoch", cluster_action=True, class_prefix="OffsetsForLeaderEpoch"
+    ),
+    ApiKeys("ADD_PARTITIONS_TO_TXN", 24, "AddPartitionsToTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2),
+    ApiKeys("ADD_OFFSETS_TO_TXN", 25, "AddOffsetsToTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2),
+    ApiKeys("END_TXN", 26, "EndTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2),
+    ApiKeys(
+        "WRITE_TXN_MARKERS", 27, "WriteTxnMarkers", cluster_action=True, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+    ),
+    ApiKeys("TXN_OFFSET_COMMIT", 28, "TxnOffsetCommit", min_required_inter_broker_magic=_MAGIC_VALUE_V2),
+    ApiKeys("DESCRIBE_ACLS", 29, "DescribeAcls"),
+    ApiKeys("CREATE_ACLS", 30, "CreateAcls"),
+    ApiKeys("DELETE_ACLS", 31, "DeleteAcls"),
+    ApiKeys("DESCRIBE_CONFIGS", 32, "DescribeConfigs"),
+    ApiKeys("ALTER_CONFIGS", 33, "AlterConfigs"),
+    ApiKeys("ALTER_REPLICA_LOG_DIRS", 34, "AlterReplicaLogDirs"),
+    ApiKeys("DESCRIBE_LOG_DIRS", 35, "DescribeLogDirs"),
+    ApiKeys("SASL_AUTHENTICATE", 36, "SaslAuthenticate"),
+    ApiKeys("CREATE_PARTITIONS", 37, "CreatePartitions"),
+    ApiKeys("CREATE_DELEGATION_TOKEN", 38, "CreateDelegationToken"),
+    ApiKeys("RENEW_DELEGATION_TOKEN", 39, "RenewDelegationToken"),
+    ApiKeys("EXPIRE_DELEGATION_TOKEN", 40, "ExpireDelegationToken"),
+    ApiKeys("DESCRIBE_DELEGATION_TOKEN", 41, "DescribeDelegationToken"),
+    ApiKeys("DELETE_GROUPS", 42, "DeleteGroups"),
+)
+
+for _key in _KEYS:
+    setattr(ApiKeys, _key.constant, _key)
+    ApiKeys._ID_TO_TYPE[_key.id] = _key
+ApiKeys.MAX_API_KEY = max(ApiKeys._ID_TO_TYPE)

@@ -1,0 +1,413 @@
+"""Append these batches.
+
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/ProduceRequest.java @ 1.1.1 (versions 6 and 7 as in 2.1)
+Read next: produce_response.py; server/kafka_apis.py
+"""
+
+from __future__ import annotations
+
+import struct
+from typing import Any, ClassVar
+
+from kafka_py.common.errors import (
+    CorruptRecordException,
+    IllegalStateException,
+    InvalidRecordException,
+    SchemaException,
+    UnsupportedCompressionTypeException,
+)
+from kafka_py.common.protocol.api_keys import ApiKeys
+from kafka_py.common.protocol.common_fields import NULLABLE_TRANSACTIONAL_ID, PARTITION_ID, TOPIC_NAME
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.protocol.types.array_of import ArrayOf
+from kafka_py.common.protocol.types.field import Field
+from kafka_py.common.protocol.types.schema import Schema
+from kafka_py.common.protocol.types.struct import Struct
+from kafka_py.common.protocol.types.type import INT16, INT32, RECORDS
+from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.requests.abstract_request import AbstractRequest
+from kafka_py.common.requests.produce_response import ProduceResponse
+from kafka_py.common.topic_partition import TopicPartition
+
+ACKS_KEY_NAME = "acks"
+TIMEOUT_KEY_NAME = "timeout"
+TOPIC_DATA_KEY_NAME = "topic_data"
+PARTITION_DATA_KEY_NAME = "data"
+RECORD_SET_KEY_NAME = "record_set"
+
+TOPIC_PRODUCE_DATA_V0 = Schema(
+    TOPIC_NAME,
+    Field(PARTITION_DATA_KEY_NAME, ArrayOf(Schema(PARTITION_ID, Field(RECORD_SET_KEY_NAME, RECORDS)))),
+)
+
+_ACKS_FIELD = Field(
+    ACKS_KEY_NAME, INT16, "Who must have the batches before the answer: 0 nobody, 1 the leader, -1 the ISR"
+)
+_TIMEOUT_FIELD = Field(TIMEOUT_KEY_NAME, INT32, "How long to wait for them, in ms")
+_TOPIC_DATA_FIELD = Field(TOPIC_DATA_KEY_NAME, ArrayOf(TOPIC_PRODUCE_DATA_V0))
+
+PRODUCE_REQUEST_V0 = Schema(_ACKS_FIELD, _TIMEOUT_FIELD, _TOPIC_DATA_FIELD)
+# The response of version 1 has a throttle time, that of version 2 has timestamps (message format 1).
+PRODUCE_REQUEST_V1 = PRODUCE_REQUEST_V0
+PRODUCE_REQUEST_V2 = PRODUCE_REQUEST_V1
+# Version 3 brings message format 2 and the transactional id, against which appends are authorised.
+PRODUCE_REQUEST_V3 = Schema(NULLABLE_TRANSACTIONAL_ID, _ACKS_FIELD, _TIMEOUT_FIELD, _TOPIC_DATA_FIELD)
+# From version 4 on a client knows KAFKA_STORAGE_ERROR; the response of version 5 has the log's start offset.
+PRODUCE_REQUEST_V4 = PRODUCE_REQUEST_V3
+PRODUCE_REQUEST_V5 = PRODUCE_REQUEST_V4
+# From version 6 on the client waits for the throttle time itself; from version 7 on batches may use zstd.
+PRODUCE_REQUEST_V6 = PRODUCE_REQUEST_V5
+PRODUCE_REQUEST_V7 = PRODUCE_REQUEST_V6
+
+_SHORT = struct.Struct(">h").unpack_from
+_INT = struct.Struct(">i").unpack_from
+_START = struct.Struct(">hii").unpack_from  # acks, timeout, number of topics
+_TWO_INTS = struct.Struct(">ii").unpack_from
+_new_tuple = tuple.__new__
+
+# Places in a batch of message format 2
+_LOG_OVERHEAD = 12
+_MIN_RECORD_OVERHEAD = 14
+_MAGIC_OFFSET = 16
+_ATTRIBUTES_AND_PRODUCER_ID = struct.Struct(">h20xq").unpack_from
+_ATTRIBUTES_OFFSET = 21
+_END_OF_PRODUCER_ID = 51
+_MAGIC_VALUE_V2 = 2
+_COMPRESSION_CODEC_MASK = 0x07
+_TRANSACTIONAL_FLAG_MASK = 0x10
+_ZSTD = 4
+
+
+class ProduceRequest(AbstractRequest):
+    """Batches by partition, how many replicas must have them, and for how long to wait.
+
+    Mirrors: org.apache.kafka.common.requests.ProduceRequest
+    Differs: read straight from the bytes; a record set is a slice of the message. ``is_transactional`` and
+             ``is_idempotent`` tell whether any batch is (CVE-2018-17196: in 1.1.1 the last one decided, so that a
+             plain batch at the end hid the others from the authorizer).
+    """
+
+    __slots__ = ("_acks", "_idempotent", "_partition_records", "_partition_sizes", "_timeout", "_transactional",
+                 "_transactional_id")  # fmt: skip
+
+    API_KEY: ClassVar[ApiKeys] = ApiKeys.PRODUCE
+
+    class Builder(AbstractRequest.Builder):
+        """Chooses the versions that fit the batches' format.
+
+        Mirrors: org.apache.kafka.common.requests.ProduceRequest.Builder
+        """
+
+        def __init__(
+            self,
+            min_version: int,
+            max_version: int,
+            acks: int,
+            timeout: int,
+            partition_records: dict[TopicPartition, MemoryRecords],
+            transactional_id: str | None,
+        ) -> None:
+            super().__init__(ApiKeys.PRODUCE, min_version, max_version)
+            self._acks = acks
+            self._timeout = timeout
+            self._partition_records = partition_records
+            self._transactional_id = transactional_id
+
+        @staticmethod
+        def for_current_magic(
+            acks: int, timeout: int, partition_records: dict[TopicPartition, MemoryRecords]
+        ) -> ProduceRequest.Builder:
+            """For batches of message format 2 outside transactions."""
+            return ProduceRequest.Builder.for_magic(_MAGIC_VALUE_V2, acks, timeout, partition_records, None)
+
+        @staticmethod
+        def for_magic(
+            magic: int,
+            acks: int,
+            timeout: int,
+            partition_records: dict[TopicPartition, MemoryRecords],
+            transactional_id: str | None,
+        ) -> ProduceRequest.Builder:
+            """For batches of a message format."""
+            old = magic < _MAGIC_VALUE_V2
+            min_version, max_version = (2, 2) if old else (3, ApiKeys.PRODUCE.latest_version())
+            return ProduceRequest.Builder(min_version, max_version, acks, timeout, partition_records, transactional_id)
+
+        def build(self, version: int | None = None) -> ProduceRequest:
+            return ProduceRequest(
+                self._version_or_latest(version),
+                self._acks,
+                self._timeout,
+                self._partition_records,
+                self._transactional_id,
+            )
+
+        def __str__(self) -> str:
+            return (
+                f"(type=ProduceRequest, acks={self._acks}, timeout={self._timeout}, "
+                f"partitionRecords=({self._partition_records}), transactionalId='{self._transactional_id or ''}'"
+            )
+
+    def __init__(
+        self,
+        version: int,
+        acks: int,
+        timeout: int,
+        partition_records: dict[TopicPartition, MemoryRecords],
+        transactional_id: str | None = None,
+    ) -> None:
+        self._version = version
+        self._acks = acks
+        self._timeout = timeout
+        self._transactional_id = transactional_id
+        self._partition_records: dict[TopicPartition, MemoryRecords] | None = partition_records
+        self._partition_sizes = {tp: records.size_in_bytes() for tp, records in partition_records.items()}
+        self._transactional = False
+        self._idempotent = False
+        for records in partition_records.values():
+            self._validate_records(version, records.buffer)
+
+    @staticmethod
+    def schema_versions() -> list[Schema]:
+        return [
+            PRODUCE_REQUEST_V0,
+            PRODUCE_REQUEST_V1,
+            PRODUCE_REQUEST_V2,
+            PRODUCE_REQUEST_V3,
+            PRODUCE_REQUEST_V4,
+            PRODUCE_REQUEST_V5,
+            PRODUCE_REQUEST_V6,
+            PRODUCE_REQUEST_V7,
+        ]
+
+    @classmethod
+    def from_struct(cls, struct: Struct, version: int) -> ProduceRequest:
+        partition_records = {}
+        for topic_data in struct.get(TOPIC_DATA_KEY_NAME):
+            topic = topic_data.get(TOPIC_NAME)
+            for data in topic_data.get(PARTITION_DATA_KEY_NAME):
+                records = data.get(RECORD_SET_KEY_NAME)
+                if records is None:
+                    raise SchemaException("Error reading field 'record_set': null")
+                tp = TopicPartition(topic, data.get(PARTITION_ID))
+                partition_records[tp] = MemoryRecords.readable_records(records)
+        return cls(
+            version,
+            struct.get(ACKS_KEY_NAME),
+            struct.get(TIMEOUT_KEY_NAME),
+            partition_records,
+            struct.get_or_else(NULLABLE_TRANSACTIONAL_ID, None),
+        )
+
+    @classmethod
+    def parse(cls, buffer: Any, version: int) -> ProduceRequest:
+        """The request in a message's body; raises SchemaException or, from version 3 on, InvalidRecordException
+        unless every record set is exactly one batch of message format 2.
+        """
+        view = buffer if type(buffer) is memoryview else memoryview(buffer)
+        try:
+            return cls._parse_flat(view, version)
+        except (struct.error, IndexError, SchemaException):
+            # Let the schema say what is wrong with the bytes.
+            return cls.from_struct(ApiKeys.PRODUCE.parse_request(version, view), version)
+
+    @classmethod
+    def _parse_flat(cls, b: memoryview, version: int) -> ProduceRequest:
+        self = cls.__new__(cls)
+        self._version = version
+        p = 0
+        end = len(b)
+        transactional_id = None
+        if version >= 3:
+            (n,) = _SHORT(b, 0)
+            p = 2
+            if n >= 0:
+                p += n
+                if p > end:
+                    raise SchemaException("transactional id")
+                transactional_id = str(b[2:p], "utf-8", "replace")
+        self._transactional_id = transactional_id
+        self._acks, self._timeout, topics = _START(b, p)
+        p += 10
+        self._transactional = self._idempotent = False
+        partition_records: dict[TopicPartition, MemoryRecords] = {}
+        partition_sizes: dict[TopicPartition, int] = {}
+        readable_records = MemoryRecords.readable_records
+        if topics < 0 or not 0 <= version <= 7:
+            raise SchemaException("topics")
+        while topics:
+            topics -= 1
+            (n,) = _SHORT(b, p)
+            p += 2
+            q = p + n
+            if n < 0 or q > end:
+                raise SchemaException("topic")
+            topic = str(b[p:q], "utf-8", "replace")
+            (partitions,) = _INT(b, q)
+            p = q + 4
+            if partitions < 0:
+                raise SchemaException("partitions")
+            while partitions:
+                partitions -= 1
+                partition, size = _TWO_INTS(b, p)
+                p += 8
+                q = p + size
+                if size < 0 or q > end:
+                    raise SchemaException("record set")
+                record_set = b[p:q]
+                p = q
+                if version >= 3:
+                    self._validate_records(version, record_set)
+                tp = _new_tuple(TopicPartition, (topic, partition))
+                partition_records[tp] = readable_records(record_set)
+                partition_sizes[tp] = size
+        self._partition_records = partition_records
+        self._partition_sizes = partition_sizes
+        return self
+
+    def _validate_records(self, version: int, batch: memoryview) -> None:
+        """Check that there is one batch of format 2, and note whether it is transactional or idempotent.
+
+        Older versions are not checked: clients always sent what they liked in them.
+        """
+        if version < 3:
+            return
+        size = len(batch)
+        length = _batch_length(batch, 0, size)
+        if length == 0:
+            raise InvalidRecordException(f"Produce requests with version {version} must have at least one record batch")
+        if batch[_MAGIC_OFFSET] != _MAGIC_VALUE_V2:
+            raise InvalidRecordException(
+                f"Produce requests with version {version} are only allowed to contain record batches with "
+                "magic version 2"
+            )
+        if length != size and _batch_length(batch, length, size):
+            raise InvalidRecordException(
+                f"Produce requests with version {version} are only allowed to contain exactly one record batch"
+            )
+        if length < _END_OF_PRODUCER_ID:
+            raise InvalidRecordException(f"Record batch of {length} bytes ends within its header")
+        attributes, producer_id = _ATTRIBUTES_AND_PRODUCER_ID(batch, _ATTRIBUTES_OFFSET)
+        if producer_id > -1:
+            self._idempotent = True
+        if attributes & _TRANSACTIONAL_FLAG_MASK:
+            self._transactional = True
+
+    @staticmethod
+    def validate_records(version: int, records: MemoryRecords) -> None:
+        """Raise UnsupportedCompressionTypeException for zstd below version 7.
+
+        What else this method checks in later Kafka was checked when the request was parsed, as in 1.1.1.
+        """
+        if version >= 7:
+            return
+        batch = records.buffer
+        if len(batch) < _END_OF_PRODUCER_ID or batch[_MAGIC_OFFSET] != _MAGIC_VALUE_V2:
+            return
+        if _SHORT(batch, _ATTRIBUTES_OFFSET)[0] & _COMPRESSION_CODEC_MASK == _ZSTD:
+            raise UnsupportedCompressionTypeException(
+                f"Produce requests with version {version} are not allowed to use ZStandard compression"
+            )
+
+    def to_struct(self) -> Struct:
+        result = Struct(ApiKeys.PRODUCE.request_schema(self._version))
+        result.set(ACKS_KEY_NAME, self._acks)
+        result.set(TIMEOUT_KEY_NAME, self._timeout)
+        result.set_if_exists(NULLABLE_TRANSACTIONAL_ID, self._transactional_id)
+        by_topic: dict[str, list[Struct]] = {}
+        topic_schema = result.instance(TOPIC_DATA_KEY_NAME)
+        for tp, records in self.partition_records_or_fail().items():
+            data = topic_schema.instance(PARTITION_DATA_KEY_NAME)
+            data.set(PARTITION_ID, tp.partition).set(RECORD_SET_KEY_NAME, records)
+            by_topic.setdefault(tp.topic, []).append(data)
+        return result.set(
+            TOPIC_DATA_KEY_NAME,
+            [
+                result.instance(TOPIC_DATA_KEY_NAME).set(TOPIC_NAME, topic).set(PARTITION_DATA_KEY_NAME, data)
+                for topic, data in by_topic.items()
+            ],
+        )
+
+    def to_string(self, verbose: bool = True) -> str:
+        """As Kafka's request log has it: sizes by partition, or only their number."""
+        if verbose:
+            sizes = ",".join(f"{tp}={size}" for tp, size in self._partition_sizes.items())
+            detail = f"partitionSizes=[{sizes}]"
+        else:
+            detail = f"numPartitions={len(self._partition_sizes)}"
+        return f"{{acks={self._acks},timeout={self._timeout},{detail}}}"
+
+    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> ProduceResponse | None:
+        """The error for every partition; None for acks=0, which is not answered."""
+        if self._acks == 0:
+            return None
+        response = ProduceResponse.PartitionResponse(Errors.for_exception(e))
+        return ProduceResponse(dict.fromkeys(self._partition_sizes, response), throttle_time_ms)
+
+    def error_counts(self, e: BaseException) -> dict[Errors, int]:
+        return {Errors.for_exception(e): len(self._partition_sizes)}
+
+    def partitions(self) -> list[TopicPartition]:
+        """The partitions to append to; known also after the records were let go."""
+        return list(self._partition_sizes)
+
+    def acks(self) -> int:
+        """Who must have the batches before the answer: 0 nobody, 1 the leader, -1 all in-sync replicas."""
+        return self._acks
+
+    def timeout(self) -> int:
+        """How long to wait for them, in ms."""
+        return self._timeout
+
+    def transactional_id(self) -> str | None:
+        """The transactional id, None outside transactions."""
+        return self._transactional_id
+
+    def is_transactional(self) -> bool:
+        """Whether any batch belongs to a transaction."""
+        return self._transactional
+
+    def is_idempotent(self) -> bool:
+        """Whether any batch has a producer id."""
+        return self._idempotent
+
+    def partition_records_or_fail(self) -> dict[TopicPartition, MemoryRecords]:
+        """The batches by partition; IllegalStateException once they were let go."""
+        partition_records = self._partition_records
+        if partition_records is None:
+            raise IllegalStateException(
+                "The partition records are no longer available because clearPartitionRecords() has been invoked."
+            )
+        return partition_records
+
+    def clear_partition_records(self) -> None:
+        """Let the batches go: a request may wait long for its followers, and must not hold its buffer meanwhile."""
+        self._partition_records = None
+
+    @staticmethod
+    def required_magic_for_version(produce_request_version: int) -> int:
+        """The message format that a version carries; ValueError for an unknown version."""
+        if produce_request_version in (0, 1):
+            return 0
+        if produce_request_version == 2:
+            return 1
+        if 3 <= produce_request_version <= 7:
+            return 2
+        raise ValueError(f"Magic value to use for produce request version {produce_request_version} is not known")
+
+
+def _batch_length(batch: memoryview, position: int, end: int) -> int:
+    """Bytes of the batch at a position, 0 if there is no whole one: what Kafka's ByteBufferLogInputStream finds."""
+    remaining = end - position
+    if remaining < _LOG_OVERHEAD:
+        return 0
+    (record_size,) = _INT(batch, position + 8)
+    if record_size < _MIN_RECORD_OVERHEAD:
+        raise CorruptRecordException(f"Record size is less than the minimum record overhead ({_MIN_RECORD_OVERHEAD})")
+    length: int = record_size + _LOG_OVERHEAD
+    if remaining < length:
+        return 0
+    magic = batch[position + _MAGIC_OFFSET]
+    if magic > _MAGIC_VALUE_V2:
+        raise CorruptRecordException(f"Invalid magic found in record: {magic if magic < 128 else magic - 256}")
+    return length

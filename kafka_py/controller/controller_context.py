@@ -1,0 +1,141 @@
+"""What the active controller knows of the cluster: brokers, topics, assignments, leaders.
+
+Mirrors: core/src/main/scala/kafka/controller/ControllerContext.scala @ 1.1.1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import TYPE_CHECKING, NamedTuple
+
+from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.controller.controller_state import ControllerState
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+
+if TYPE_CHECKING:
+    from kafka_py.cluster.broker import Broker
+    from kafka_py.controller.controller_channel_manager import ControllerChannelManager
+    from kafka_py.controller.kafka_controller_reassignment import ReassignedPartitionsContext
+    from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
+
+
+class PartitionAndReplica(NamedTuple):
+    """One copy of one partition, on one broker.
+
+    Mirrors: kafka.controller.PartitionAndReplica
+    """
+
+    topic_partition: TopicPartition
+    replica: int
+
+    @property
+    def topic(self) -> str:
+        return self.topic_partition.topic
+
+    @property
+    def partition(self) -> int:
+        return self.topic_partition.partition
+
+    def __str__(self) -> str:
+        return f"[Topic={self.topic},Partition={self.partition},Replica={self.replica}]"
+
+
+class ControllerStats(KafkaMetricsGroup):
+    """Meters and timers of the controller: unclean elections, and how long each kind of event takes.
+
+    Mirrors: kafka.controller.ControllerStats
+    """
+
+    def __init__(self) -> None:
+        self.unclean_leader_election_rate = self.new_meter("UncleanLeaderElectionsPerSec", "elections")  # atomic
+        self.rate_and_time_metrics = {  # const
+            state: self.new_timer(state.rate_and_time_metric_name)
+            for state in ControllerState.values
+            if state.rate_and_time_metric_name is not None
+        }
+
+
+class ControllerContext:
+    """The controller's picture of the cluster, read from ZooKeeper at failover and kept up by events.
+
+    Mirrors: kafka.controller.ControllerContext
+    Thread:  all fields: controller-event-thread. The send threads only read ``epoch``, for their log lines.
+    """
+
+    def __init__(self) -> None:
+        # Constants of KafkaController minus one: the first failover counts them up to 1.
+        self.stats = ControllerStats()  # const
+        self.controller_channel_manager: ControllerChannelManager | None = None  # thread: event
+        self.shutting_down_broker_ids: set[int] = set()  # thread: event
+        self.epoch = 0  # volatile: controller-event-thread
+        self.epoch_zk_version = 0  # thread: event
+        self.all_topics: set[str] = set()  # thread: event
+        self.partition_replica_assignment: dict[TopicPartition, list[int]] = {}  # thread: event
+        self.partition_leadership_info: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}  # thread: event
+        self.partitions_being_reassigned: dict[TopicPartition, ReassignedPartitionsContext] = {}  # thread: event
+        self.replicas_on_offline_dirs: dict[int, set[TopicPartition]] = {}  # thread: event
+        self._live_brokers_underlying: set[Broker] = set()  # thread: event
+        self._live_broker_ids_underlying: set[int] = set()  # thread: event
+
+    @property
+    def live_brokers(self) -> set[Broker]:
+        """Registered brokers, without those in controlled shutdown."""
+        return {broker for broker in self._live_brokers_underlying if broker.id not in self.shutting_down_broker_ids}
+
+    @live_brokers.setter
+    def live_brokers(self, brokers: Collection[Broker]) -> None:
+        self._live_brokers_underlying = set(brokers)
+        self._live_broker_ids_underlying = {broker.id for broker in brokers}
+
+    @property
+    def live_broker_ids(self) -> set[int]:
+        return self._live_broker_ids_underlying - self.shutting_down_broker_ids
+
+    @property
+    def live_or_shutting_down_broker_ids(self) -> set[int]:
+        return self._live_broker_ids_underlying
+
+    @property
+    def live_or_shutting_down_brokers(self) -> set[Broker]:
+        return self._live_brokers_underlying
+
+    def partitions_on_broker(self, broker_id: int) -> set[TopicPartition]:
+        return {tp for tp, replicas in self.partition_replica_assignment.items() if broker_id in replicas}
+
+    def is_replica_online(
+        self, broker_id: int, topic_partition: TopicPartition, include_shutting_down_brokers: bool = False
+    ) -> bool:
+        """True when the broker is live and the partition is not in one of its failed log directories."""
+        ids = self.live_or_shutting_down_broker_ids if include_shutting_down_brokers else self.live_broker_ids
+        return broker_id in ids and topic_partition not in self.replicas_on_offline_dirs.get(broker_id, ())
+
+    def replicas_on_brokers(self, broker_ids: Collection[int]) -> set[PartitionAndReplica]:
+        return {
+            PartitionAndReplica(tp, broker_id)
+            for tp, replicas in self.partition_replica_assignment.items()
+            for broker_id in replicas
+            if broker_id in broker_ids
+        }
+
+    def replicas_for_topic(self, topic: str) -> set[PartitionAndReplica]:
+        return self.replicas_for_partition(self.partitions_for_topic(topic))
+
+    def partitions_for_topic(self, topic: str) -> set[TopicPartition]:
+        return {tp for tp in self.partition_replica_assignment if tp.topic == topic}
+
+    def all_live_replicas(self) -> set[PartitionAndReplica]:
+        return {
+            replica
+            for replica in self.replicas_on_brokers(self.live_broker_ids)
+            if self.is_replica_online(replica.replica, replica.topic_partition)
+        }
+
+    def replicas_for_partition(self, partitions: Collection[TopicPartition]) -> set[PartitionAndReplica]:
+        """Every assigned copy of these partitions; KeyError for a partition without an assignment."""
+        return {PartitionAndReplica(tp, id) for tp in partitions for id in self.partition_replica_assignment[tp]}
+
+    def remove_topic(self, topic: str) -> None:
+        for info in (self.partition_leadership_info, self.partition_replica_assignment):
+            for tp in [tp for tp in info if tp.topic == topic]:
+                del info[tp]
+        self.all_topics = self.all_topics - {topic}

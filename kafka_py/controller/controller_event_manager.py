@@ -1,0 +1,124 @@
+"""One queue and one thread: everything the controller does happens there, one event after the other.
+
+Mirrors: core/src/main/scala/kafka/controller/ControllerEventManager.scala @ 1.1.1
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
+
+from kafka_py.controller.controller_state import ControllerState
+from kafka_py.utils.concurrent import LinkedBlockingQueue, ReentrantLock
+from kafka_py.utils.shutdownable_thread import ShutdownableThread
+
+if TYPE_CHECKING:
+    from kafka_py.metrics.yammer import Timer
+
+
+class ControllerEvent(ABC):
+    """Something that happened in ZooKeeper, on a broker or in time, and what the controller does about it.
+
+    Mirrors: kafka.controller.ControllerEvent
+    Thread:  process runs on controller-event-thread, and nowhere else.
+    """
+
+    state: ControllerState
+
+    @abstractmethod
+    def process(self) -> None:
+        """Do the work; what it raises is logged by the event thread, which goes on."""
+
+    def __repr__(self) -> str:
+        return type(self).__name__
+
+
+class ShutdownEventThread(ControllerEvent):
+    """The last event of a queue: the thread that takes it ends.
+
+    Mirrors: kafka.controller.KafkaController.ShutdownEventThread
+    """
+
+    state = ControllerState.ControllerShutdown
+
+    def process(self) -> None:
+        """Nothing is left to do: the thread recognises this event before it would process it."""
+        return None
+
+
+class ControllerEventManager:
+    """Queues controller events and runs them in order on its own thread.
+
+    Mirrors: kafka.controller.ControllerEventManager
+    Locks:   _put_lock makes clear_and_put one step, so that no event slips in between the clearing and the put.
+    """
+
+    CONTROLLER_EVENT_THREAD_NAME = "controller-event-thread"
+
+    def __init__(
+        self,
+        controller_id: int,
+        rate_and_time_metrics: Mapping[ControllerState, Timer],
+        event_processed_listener: Callable[[ControllerEvent], None],
+    ) -> None:
+        self.controller_id = controller_id  # const
+        self.rate_and_time_metrics = rate_and_time_metrics  # const
+        self.event_processed_listener = event_processed_listener  # const
+        self._state = ControllerState.Idle  # volatile: controller-event-thread
+        self._put_lock = ReentrantLock()
+        self._queue: LinkedBlockingQueue[ControllerEvent] = LinkedBlockingQueue()  # handoff: any -> event
+        self._thread = self.ControllerEventThread(self)  # const
+
+    @property
+    def state(self) -> ControllerState:
+        """What the event thread is busy with; Idle between two events."""
+        return self._state
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def close(self) -> None:
+        """Drop what is queued, let the running event finish, and wait until the thread has ended."""
+        self.clear_and_put(ShutdownEventThread())
+        self._thread.await_shutdown()
+
+    def put(self, event: ControllerEvent) -> None:
+        """Queue the event behind all others; never blocks."""
+        with self._put_lock:
+            self._queue.put(event)
+
+    def clear_and_put(self, event: ControllerEvent) -> None:
+        """Forget every queued event and queue this one (session expiry and shutdown)."""
+        with self._put_lock:
+            self._queue.clear()
+            self._queue.put(event)
+
+    class ControllerEventThread(ShutdownableThread):
+        """Takes one event at a time, processes it, then lets the listener refresh the gauges.
+
+        Mirrors: kafka.controller.ControllerEventManager.ControllerEventThread
+        """
+
+        def __init__(self, manager: ControllerEventManager) -> None:
+            super().__init__(ControllerEventManager.CONTROLLER_EVENT_THREAD_NAME, is_interruptible=False)
+            self.log_ident = f"[ControllerEventThread controllerId={manager.controller_id}] "  # const
+            self._manager = manager  # const
+
+        def do_work(self) -> None:
+            manager = self._manager
+            event = manager._queue.take()
+            if isinstance(event, ShutdownEventThread):
+                self.initiate_shutdown()
+                return
+            manager._state = event.state
+            try:
+                with manager.rate_and_time_metrics[event.state].time():
+                    event.process()
+            except Exception as e:  # noqa: BLE001 -- the controller outlives a failed event, as Kafka's does
+                self.error("Error processing event %s", event, exc=e)
+            try:
+                manager.event_processed_listener(event)
+            except Exception as e:  # noqa: BLE001 -- the listener only refreshes gauges
+                self.error("Error while invoking listener for processed event %s", event, exc=e)
+            manager._state = ControllerState.Idle

@@ -1,0 +1,355 @@
+"""Moving partitions to other brokers, step by step, so that a controller that dies in between can be followed.
+
+RAR = reassigned replicas, OAR = original replicas, AR = assigned replicas as ZooKeeper has them. For OAR = {1,2,3} and
+RAR = {4,5,6}:
+
+    AR                 leader/isr
+    {1,2,3}            1/{1,2,3}           before
+    {1,2,3,4,5,6}      1/{1,2,3}           the new replicas are added and start to fetch
+    {1,2,3,4,5,6}      1/{1,2,3,4,5,6}     they have caught up
+    {1,2,3,4,5,6}      4/{1,2,3,4,5,6}     one of them leads
+    {1,2,3,4,5,6}      4/{4,5,6}           the old ones have left the ISR
+    {4,5,6}            4/{4,5,6}           the old ones are deleted
+
+AR is written last: until then it is the only durable place that still names OAR.
+
+Mirrors: the reassignment methods of core/src/main/scala/kafka/controller/KafkaController.scala @ 1.1.1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from typing import TYPE_CHECKING, cast
+
+from kafka_py.common.errors import (
+    AdminOperationException,
+    IllegalStateException,
+    KafkaException,
+    StateChangeFailedException,
+)
+from kafka_py.controller.controller_context import PartitionAndReplica
+from kafka_py.controller.kafka_controller_handlers import PartitionReassignmentIsrChangeHandler
+from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
+from kafka_py.controller.partition_leader_election import ReassignPartitionLeaderElectionStrategy
+from kafka_py.controller.partition_state_machine import OnlinePartition
+from kafka_py.controller.replica_state_machine import (
+    NewReplica,
+    NonExistentReplica,
+    OfflineReplica,
+    OnlineReplica,
+    ReplicaDeletionStarted,
+    ReplicaDeletionSuccessful,
+)
+from kafka_py.utils.logging import Logging
+from kafka_py.zk.zk_data import ReassignPartitionsZNode
+from kafka_py.zookeeper.keeper_exception import Code, KeeperException
+
+if TYPE_CHECKING:
+    from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.controller.controller_channel_manager import ControllerBrokerRequestBatch
+    from kafka_py.controller.controller_context import ControllerContext
+    from kafka_py.controller.controller_event_manager import ControllerEventManager
+    from kafka_py.controller.kafka_controller import KafkaController
+    from kafka_py.controller.partition_state_machine import PartitionStateMachine
+    from kafka_py.controller.replica_state_machine import ReplicaStateMachine
+    from kafka_py.controller.state_change_logger import StateChangeLogger
+    from kafka_py.controller.topic_deletion_manager import TopicDeletionManager
+    from kafka_py.zk.kafka_zk_client import KafkaZkClient
+
+
+class ReassignedPartitionsContext:
+    """A partition on its way to other brokers: where it goes, and the watch on its ISR.
+
+    Mirrors: kafka.controller.ReassignedPartitionsContext
+    """
+
+    def __init__(
+        self, new_replicas: list[int], reassign_isr_change_handler: PartitionReassignmentIsrChangeHandler
+    ) -> None:
+        self.new_replicas = new_replicas  # thread: event
+        self.reassign_isr_change_handler = reassign_isr_change_handler  # const
+
+    def register_reassign_isr_change_handler(self, zk_client: KafkaZkClient) -> None:
+        zk_client.register_z_node_change_handler(self.reassign_isr_change_handler)
+
+    def unregister_reassign_isr_change_handler(self, zk_client: KafkaZkClient) -> None:
+        zk_client.unregister_z_node_change_handler(self.reassign_isr_change_handler.path)
+
+
+class KafkaControllerReassignment(Logging):
+    """Mix-in of KafkaController: the state of a reassignment is in its ControllerContext.partitions_being_reassigned.
+
+    Thread:  controller-event-thread.
+    """
+
+    zk_client: KafkaZkClient
+    controller_context: ControllerContext
+    event_manager: ControllerEventManager
+    topic_deletion_manager: TopicDeletionManager
+    replica_state_machine: ReplicaStateMachine
+    partition_state_machine: PartitionStateMachine
+    broker_request_batch: ControllerBrokerRequestBatch
+    state_change_logger: StateChangeLogger
+
+    if TYPE_CHECKING:  # what the mix-in needs of KafkaController
+
+        @property
+        def epoch(self) -> int: ...
+        def send_update_metadata_request(
+            self, brokers: Collection[int], partitions: Collection[TopicPartition] = ()
+        ) -> None: ...
+        def handle_illegal_state(self, e: IllegalStateException) -> None: ...
+        def watch_for_partition_reassignment(self) -> None: ...
+
+    def _on_partition_reassignment(
+        self,
+        topic_partition: TopicPartition,
+        reassigned_partition_context: ReassignedPartitionsContext,
+    ) -> None:
+        """Called when the move starts, and again whenever the ISR or the brokers have changed, until it is complete."""
+        context = self.controller_context
+        reassigned = reassigned_partition_context.new_replicas
+        named = ",".join(map(str, reassigned))
+        if not self._are_replicas_in_isr(topic_partition, reassigned):
+            self.info(
+                "New replicas %s for partition %s being reassigned not yet caught up with the leader",
+                named,
+                topic_partition,
+            )
+            old = context.partition_replica_assignment[topic_partition]
+            both = list(dict.fromkeys([*reassigned, *old]))
+            # 1. AR = OAR + RAR in ZooKeeper.  2. Every replica of it gets a LeaderAndIsr with a new leader epoch.
+            self._update_assigned_replicas_for_partition(topic_partition, both)
+            self._update_leader_epoch_and_send_request(
+                topic_partition, context.partition_replica_assignment[topic_partition], both
+            )
+            # 3. RAR - OAR -> NewReplica: they start to fetch.
+            self._start_new_replicas_for_reassigned_partition(topic_partition, set(reassigned) - set(old))
+            self.info(
+                "Waiting for new replicas %s for partition %s being reassigned to catch up with the leader",
+                named,
+                topic_partition,
+            )
+            return
+        # 4. All of RAR are in the ISR.  5. RAR -> OnlineReplica.
+        old_replicas = set(context.partition_replica_assignment[topic_partition]) - set(reassigned)
+        for id in reassigned:
+            self.replica_state_machine.handle_state_changes([PartitionAndReplica(topic_partition, id)], OnlineReplica)
+        # 6. AR = RAR in memory.  7. A leader out of RAR, or at least a new leader epoch.
+        self._move_reassigned_partition_leader_if_required(topic_partition, reassigned_partition_context)
+        # 8. OAR - RAR -> OfflineReplica (out of the ISR).  9. -> NonExistentReplica (deleted on disk).
+        self._stop_old_replicas_of_reassigned_partition(topic_partition, old_replicas)
+        # 10. AR = RAR in ZooKeeper.  11. The wish is fulfilled.  12. Everybody gets the new metadata.
+        self._update_assigned_replicas_for_partition(topic_partition, reassigned)
+        self._remove_partition_from_reassigned_partitions(topic_partition)
+        self.send_update_metadata_request(sorted(context.live_or_shutting_down_broker_ids), {topic_partition})
+        self.topic_deletion_manager.resume_deletion_for_topics({topic_partition.topic})
+
+    def _maybe_trigger_partition_reassignment(self, topic_partitions: Collection[TopicPartition]) -> None:
+        """Start what can be started; drop what is pointless.
+
+        All wishes must be in partitions_being_reassigned before this is called, or the znode would be deleted with
+        the first that ends. Raises IllegalStateException for a partition that is not in there.
+        """
+        context = self.controller_context
+        for tp in topic_partitions:
+            if self.topic_deletion_manager.is_topic_queued_up_for_deletion(tp.topic):
+                self.error("Skipping reassignment of %s since the topic is currently being deleted", tp)
+                self._remove_partition_from_reassigned_partitions(tp)
+                continue
+            reassignment = context.partitions_being_reassigned.get(tp)
+            if reassignment is None:
+                raise IllegalStateException(
+                    f"Initiating reassign replicas for partition {tp} not present in partitionsBeingReassigned: "
+                    f"{', '.join(map(str, context.partitions_being_reassigned))}"
+                )
+            assigned = context.partition_replica_assignment.get(tp)
+            named = ",".join(map(str, reassignment.new_replicas))
+            if assigned is None:
+                self.error("Ignoring request to reassign partition %s that doesn't exist.", tp)
+                self._remove_partition_from_reassigned_partitions(tp)
+            elif list(assigned) == list(reassignment.new_replicas):
+                self.info(
+                    "Partition %s to be reassigned is already assigned to replicas %s. Ignoring request for partition "
+                    "reassignment.",
+                    tp,
+                    named,
+                )
+                self._remove_partition_from_reassigned_partitions(tp)
+            else:
+                try:
+                    self.info("Handling reassignment of partition %s to new replicas %s", tp, named)
+                    reassignment.register_reassign_isr_change_handler(self.zk_client)
+                    self.topic_deletion_manager.mark_topic_ineligible_for_deletion({tp.topic})
+                    self._on_partition_reassignment(tp, reassignment)
+                except Exception as e:  # noqa: BLE001 -- the admin client must not wait for ever
+                    self.error("Error completing reassignment of partition %s", tp, exc=e)
+                    self._remove_partition_from_reassigned_partitions(tp)
+
+    def _initialize_partition_reassignment(self) -> None:
+        wanted = self.zk_client.get_partition_reassignment()
+        self.info("Partitions being reassigned: %s", wanted)
+        self.add_partitions_being_reassigned(wanted)
+
+    def add_partitions_being_reassigned(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> None:
+        """Remember the wishes, each with a watch (not set yet) on its partition's ISR."""
+        controller = cast("KafkaController", self)
+        for tp, replicas in wanted.items():
+            handler = PartitionReassignmentIsrChangeHandler(controller, controller.event_manager, tp)
+            context = ReassignedPartitionsContext(list(replicas), handler)
+            controller.controller_context.partitions_being_reassigned[tp] = context
+
+    def _are_replicas_in_isr(self, partition: TopicPartition, replicas: Collection[int]) -> bool:
+        state = self.zk_client.get_topic_partition_states([partition]).get(partition)
+        return state is not None and set(replicas) <= set(state.leader_and_isr.isr)
+
+    def _move_reassigned_partition_leader_if_required(
+        self,
+        topic_partition: TopicPartition,
+        reassigned_partition_context: ReassignedPartitionsContext,
+    ) -> None:
+        context = self.controller_context
+        reassigned = reassigned_partition_context.new_replicas
+        leader = context.partition_leadership_info[topic_partition].leader_and_isr.leader
+        # The cache gets the new list first: it goes out with the LeaderAndIsr and keeps old replicas out of the ISR.
+        old_and_new = context.partition_replica_assignment[topic_partition]
+        context.partition_replica_assignment[topic_partition] = list(reassigned)
+        named = ",".join(map(str, reassigned))
+        if leader not in reassigned:
+            self.info(
+                "Leader %s for partition %s being reassigned, is not in the new list of replicas %s. "
+                "Re-electing leader",
+                leader,
+                topic_partition,
+                named,
+            )
+        elif context.is_replica_online(leader, topic_partition):
+            self.info(
+                "Leader %s for partition %s being reassigned, is already in the new list of replicas %s and is alive",
+                leader,
+                topic_partition,
+                named,
+            )
+            self._update_leader_epoch_and_send_request(topic_partition, old_and_new, reassigned)
+            return
+        else:
+            self.info(
+                "Leader %s for partition %s being reassigned, is already in the new list of replicas %s but is dead",
+                leader,
+                topic_partition,
+                named,
+            )
+        self.partition_state_machine.handle_state_changes(
+            [topic_partition], OnlinePartition, ReassignPartitionLeaderElectionStrategy
+        )
+
+    def _stop_old_replicas_of_reassigned_partition(
+        self, topic_partition: TopicPartition, old_replicas: Collection[int]
+    ) -> None:
+        replicas = [PartitionAndReplica(topic_partition, id) for id in sorted(old_replicas)]
+        for state in (OfflineReplica, ReplicaDeletionStarted, ReplicaDeletionSuccessful, NonExistentReplica):
+            self.replica_state_machine.handle_state_changes(replicas, state)
+
+    def _update_assigned_replicas_for_partition(self, partition: TopicPartition, replicas: Sequence[int]) -> None:
+        assignment = {
+            tp: ids
+            for tp, ids in self.controller_context.partition_replica_assignment.items()
+            if tp.topic == partition.topic
+        }
+        assignment[partition] = list(replicas)
+        response = self.zk_client.set_topic_assignment_raw(partition.topic, assignment)
+        if response.result_code == Code.NONODE:
+            raise IllegalStateException(f"Topic {partition.topic} doesn't exist")
+        if response.result_code != Code.OK:
+            raise KafkaException(str(response.failure)) from response.failure
+        named = ",".join(map(str, replicas))
+        self.info("Updated assigned replicas for partition %s being reassigned to %s", partition, named)
+        self.controller_context.partition_replica_assignment[partition] = list(replicas)
+
+    def _start_new_replicas_for_reassigned_partition(
+        self, topic_partition: TopicPartition, new_replicas: Collection[int]
+    ) -> None:
+        for id in sorted(new_replicas):
+            self.replica_state_machine.handle_state_changes([PartitionAndReplica(topic_partition, id)], NewReplica)
+
+    def _update_leader_epoch_and_send_request(
+        self,
+        partition: TopicPartition,
+        replicas_to_receive_request: Sequence[int],
+        new_assigned_replicas: Sequence[int],
+    ) -> None:
+        log = self.state_change_logger.with_controller_epoch(self.controller_context.epoch)
+        named = ",".join(map(str, new_assigned_replicas))
+        updated = self._update_leader_epoch(partition)
+        if updated is None:
+            log.error(
+                "Failed to send LeaderAndIsr request with new assigned replica list %s to leader for partition being "
+                "reassigned %s",
+                named,
+                partition,
+            )
+            return
+        try:
+            self.broker_request_batch.new_batch()
+            self.broker_request_batch.add_leader_and_isr_request_for_brokers(
+                replicas_to_receive_request, partition, updated, new_assigned_replicas, is_new=False
+            )
+            self.broker_request_batch.send_requests_to_brokers(self.controller_context.epoch)
+        except IllegalStateException as e:
+            self.handle_illegal_state(e)
+        log.trace(
+            "Sent LeaderAndIsr request %s with new assigned replica list %s to leader %s for partition being "
+            "reassigned %s",
+            updated,
+            named,
+            updated.leader_and_isr.leader,
+            partition,
+        )
+
+    def _update_leader_epoch(self, partition: TopicPartition) -> LeaderIsrAndControllerEpoch | None:
+        """Write the partition's state with the next leader epoch and the rest as it is; retried until it sticks."""
+        self.debug("Updating leader epoch for partition %s", partition)
+        while True:
+            current = self.zk_client.get_topic_partition_states([partition]).get(partition)
+            if current is None:
+                raise IllegalStateException(
+                    f"Cannot update leader epoch for partition {partition} as leaderAndIsr path is empty. This could "
+                    "mean we somehow tried to reassign a partition that doesn't exist"
+                )
+            if current.controller_epoch > self.epoch:
+                raise StateChangeFailedException(
+                    "Leader and isr path written by another controller. This probably means the current controller "
+                    f"with epoch {self.epoch} went through a soft failure and another controller was elected with "
+                    f"epoch {current.controller_epoch}. Aborting state change by this controller"
+                )
+            new_state = current.leader_and_isr.new_epoch_and_zk_version
+            result = self.zk_client.update_leader_and_isr({partition: new_state}, self.epoch)
+            if partition in result.successful_partitions:
+                written = result.successful_partitions[partition]
+                self.info("Updated leader epoch for partition %s to %s", partition, written.leader_epoch)
+                return LeaderIsrAndControllerEpoch(written, self.epoch)
+            if partition in result.failed_partitions:
+                raise result.failed_partitions[partition]
+
+    def _unregister_partition_reassignment_isr_change_handlers(self) -> None:
+        for reassignment in self.controller_context.partitions_being_reassigned.values():
+            reassignment.unregister_reassign_isr_change_handler(self.zk_client)
+
+    def _remove_partition_from_reassigned_partitions(self, topic_partition: TopicPartition) -> None:
+        """Take the wish off the znode, and the znode away when it was the last one."""
+        being_reassigned = self.controller_context.partitions_being_reassigned
+        if topic_partition in being_reassigned:
+            being_reassigned[topic_partition].unregister_reassign_isr_change_handler(self.zk_client)
+        left = {tp: context.new_replicas for tp, context in being_reassigned.items() if tp != topic_partition}
+        self.info("Removing partition %s from the list of reassigned partitions in zookeeper", topic_partition)
+        if not left:
+            self.info("No more partitions need to be reassigned. Deleting zk path %s", ReassignPartitionsZNode.path)
+            self.zk_client.delete_partition_reassignment()
+            # The watch was used up: this event sets it anew, so that the next wish is seen.
+            self.watch_for_partition_reassignment()
+        else:
+            try:
+                self.zk_client.set_or_create_partition_reassignment(left)
+            except KeeperException as e:
+                raise AdminOperationException(str(e)) from e
+        being_reassigned.pop(topic_partition, None)

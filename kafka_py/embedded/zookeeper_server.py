@@ -1,0 +1,443 @@
+"""A single-node ZooKeeper: speaks the client protocol to kazoo and Java clients, and keeps its tree on disk.
+
+It has no ensemble: when its machine fails, ZooKeeper is gone until the machine is back. For more than one machine run
+Apache ZooKeeper (`bin/zookeeper-server-start.py --real`, or any other) and name it in zookeeper.connect.
+
+One thread does everything: each turn reads all sockets that are ready, carries out their requests, writes the log with
+one fsync for all of them, and only then lets the replies go.
+
+Read next: embedded/request_processor.py (the requests), embedded/data_tree.py, embedded/txn_log.py
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import os
+import selectors
+import socket
+import struct
+import threading
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from kafka_py.common.utils.time import Time
+from kafka_py.embedded.four_letter_words import COMMANDS
+from kafka_py.embedded.jute import JuteException, Reader, Writer
+from kafka_py.embedded.request_processor import RequestProcessor
+from kafka_py.embedded.txn_log import TxnLog
+from kafka_py.utils.concurrent import CountDownLatch
+from kafka_py.utils.logging import Logging
+from kafka_py.zookeeper.zoo_defs import Id
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+_LENGTH = struct.Struct(">i")
+_REPLY_HEADER = struct.Struct(">iqi")
+_MAX_REQUEST = 0xFFFFF + 1024  # jute.maxbuffer of ZooKeeper, and the room it allows above it
+_RECEIVE = 1 << 16
+
+
+class ServerCnxn(Logging):
+    """One client's connection: bytes in, replies out, and the session it speaks for.
+
+    Thread: the server's.
+    """
+
+    logger_name = "kafka_py.embedded.ServerCnxn"
+
+    def __init__(self, server: ZooKeeperServer, sock: socket.socket, address: tuple[str, int]) -> None:
+        """A connection whose session is not known yet."""
+        self.server = server  # const
+        self.socket = sock  # const
+        self.address = address  # const
+        self.session_id = 0  # thread: of the server
+        self.auth_ids = [Id("ip", address[0])]  # thread: of the server
+        self.received = 0  # thread: of the server
+        self.sent = 0  # thread: of the server
+        self._in = bytearray()  # thread: of the server
+        self._out = bytearray()  # thread: of the server
+        self._closing = False  # thread: of the server
+        self._closed = False  # thread: of the server
+        self._writing = False  # thread: of the server
+
+    # ----- in -----
+
+    def read(self) -> None:
+        """Take what the socket has, and carry out the requests in it."""
+        try:
+            data = self.socket.recv(_RECEIVE)
+        except BlockingIOError:
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self.close()
+            return
+        self._in += data
+        try:
+            self._process_input()
+        except (JuteException, struct.error) as e:
+            self.warn("Closing the connection of %s: %s", self.address, e)
+            self.close()
+
+    def _process_input(self) -> None:
+        position = 0
+        while len(self._in) - position >= 4 and not self._closing and not self._closed:
+            length = _LENGTH.unpack_from(self._in, position)[0]
+            if not self.session_id and position == 0:
+                command = COMMANDS.get(bytes(self._in[:4]))
+                if command is not None:
+                    self._out += command(self.server, self).encode()
+                    self.close_after_replies()
+                    return
+            if not 0 <= length <= _MAX_REQUEST:
+                raise JuteException(f"Len error {length}")
+            end = position + 4 + length
+            if end > len(self._in):
+                break
+            self._process(bytes(self._in[position + 4 : end]))
+            position = end
+        del self._in[:position]
+
+    def _process(self, request: bytes) -> None:
+        self.received += 1
+        self.server.received += 1
+        if self.session_id:
+            self.server.touch(self.session_id)
+            self.server.processor.process(self, request)
+        else:
+            self._connect(Reader(request))
+
+    def _connect(self, reader: Reader) -> None:
+        """The first request opens a session or resumes one; a session that is gone is answered with timeout 0."""
+        reader.read_int()
+        last_zxid_seen, timeout_ms = reader.read_long(), reader.read_int()
+        session_id, passwd = reader.read_long(), reader.read_buffer()
+        knows_read_only = reader.remaining > 0
+        if last_zxid_seen > self.server.tree.last_zxid:
+            self.warn(
+                "Refusing session request for client %s as it has seen zxid 0x%x our last zxid is 0x%x client must try "
+                "another server",
+                self.address,
+                last_zxid_seen,
+                self.server.tree.last_zxid,
+            )
+            self.close()
+            return
+        self.session_id, timeout_ms = self.server.open_session(self, session_id, passwd, timeout_ms)
+        out = Writer().write_int(0).write_int(timeout_ms).write_long(self.session_id)
+        out.write_buffer(password_of(self.session_id) if self.session_id else bytes(16))
+        if knows_read_only:
+            out.write_bool(False)
+        self._send(out.out)
+        if not self.session_id:
+            self.close_after_replies()
+
+    # ----- out -----
+
+    def reply(self, xid: int, zxid: int, code: int, body: bytes | bytearray) -> None:
+        """Send an answer once the log is on disk."""
+        self._send(_REPLY_HEADER.pack(xid, zxid, code) + body)
+
+    def _send(self, message: bytes | bytearray) -> None:
+        if self._closed:
+            return
+        self._out += _LENGTH.pack(len(message))
+        self._out += message
+        self.sent += 1
+        self.server.sent += 1
+        self.server.dirty[self] = None
+
+    def close_after_replies(self) -> None:
+        """Read no more, and close once all answers are sent."""
+        self._closing = True
+        self.server.dirty[self] = None
+
+    def flush(self) -> None:
+        """Write what the socket takes; the rest goes when it takes more."""
+        if self._closed:
+            return
+        if self._out:
+            try:
+                sent = self.socket.send(self._out)
+            except BlockingIOError:
+                sent = 0
+            except OSError:
+                self.close()
+                return
+            del self._out[:sent]
+        if not self._out and self._closing:
+            self.close()
+        elif bool(self._out) != self._writing:
+            self._writing = bool(self._out)
+            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._writing else 0)
+            self.server.selector.modify(self.socket, events, self)
+
+    def close(self) -> None:
+        """Drop the connection; the session lives on until its timeout."""
+        if not self._closed:
+            self._closed = True
+            self.server.forget(self)
+            self.socket.close()
+
+
+class ZooKeeperServer(Logging):
+    """The server: a listening socket, the sessions, and the thread that serves them.
+
+    Thread: one, named NIOServerCxnFactory as in ZooKeeper; startup and shutdown are called from outside.
+    """
+
+    logger_name = "kafka_py.embedded.ZooKeeperServer"
+
+    def __init__(
+        self,
+        data_dir: str | os.PathLike[str],
+        port: int = 0,
+        host: str = "127.0.0.1",
+        tick_time: int = 3000,
+        max_client_cnxns: int = 60,
+        force_sync: bool = True,
+        snap_count: int = 100_000,
+        min_session_timeout: int = -1,
+        max_session_timeout: int = -1,
+        time: Time | None = None,
+    ) -> None:
+        """Times in ms; port 0 takes a free one; session timeouts default to 2 and 20 ticks, as in ZooKeeper."""
+        self.host = host  # const
+        self.port = port  # volatile: startup
+        self.tick_time = tick_time  # const
+        self.min_session_timeout = min_session_timeout if min_session_timeout > 0 else tick_time * 2  # const
+        self.max_session_timeout = max_session_timeout if max_session_timeout > 0 else tick_time * 20  # const
+        self.max_client_cnxns = max_client_cnxns  # const
+        self._time = time or Time.SYSTEM  # const
+        self._txn_log = TxnLog(data_dir, force_sync, snap_count)  # const
+        self.data_dir = data_dir  # const
+        self.received = 0  # thread: of the server
+        self.sent = 0  # thread: of the server
+        self.selector = selectors.DefaultSelector()  # thread: of the server
+        self.connections: dict[ServerCnxn, None] = {}  # thread: of the server
+        self.dirty: dict[ServerCnxn, None] = {}  # thread: of the server
+        self._by_session: dict[int, ServerCnxn] = {}  # thread: of the server
+        self._deadlines: dict[int, int] = {}  # thread: of the server
+        self._next_session_id = 0  # thread: of the server
+        self._listener: socket.socket | None = None  # volatile: startup, shutdown
+        self._wakeup: tuple[socket.socket, socket.socket] | None = None  # volatile: startup, shutdown
+        self._running = False  # volatile: startup, shutdown
+        self._actions: list[Callable[[], None]] = []  # atomic
+        self._thread: threading.Thread | None = None  # volatile: startup
+        self._stopped = CountDownLatch(1)  # const
+
+    @property
+    def connect_string(self) -> str:
+        """`host:port`, for zookeeper.connect."""
+        return f"{self.host}:{self.port}"
+
+    def startup(self) -> ZooKeeperServer:
+        """Read the tree from disk, listen, and start the thread; raises OSError when the port is taken."""
+        self.tree = self._txn_log.recover()
+        self.processor = RequestProcessor(self.tree, self._txn_log, self._time)
+        self._next_session_id = (self._time.milliseconds() << 24 & 0xFFFFFFFFFFFFFF) | 1 << 56
+        for session_id in self.tree.sessions:
+            self.touch(session_id)  # its client gets a whole timeout to find us again
+        self._listener = listener = socket.create_server((self.host, self.port), backlog=128)
+        listener.setblocking(False)
+        self.port = listener.getsockname()[1]
+        self._wakeup = socket.socketpair()
+        self.selector.register(listener, selectors.EVENT_READ, None)
+        self.selector.register(self._wakeup[0], selectors.EVENT_READ, None)
+        self._running = True
+        self._thread = threading.Thread(target=self._run, name="NIOServerCxnFactory", daemon=True)
+        self._thread.start()
+        self.info("binding to port %s:%d", self.host, self.port)
+        self.warn("This ZooKeeper has no ensemble: it is for one machine only. Its data is in %s", self._txn_log.folder)
+        return self
+
+    def shutdown(self) -> None:
+        """Stop serving; sessions stay, and may be resumed after the next startup within their timeouts."""
+        if self._thread is not None:
+            self._running = False
+            self._wake()
+            self._thread.join()
+            self._thread = None
+
+    def await_shutdown(self) -> None:
+        """Wait until the server has stopped."""
+        self._stopped.await_()
+
+    def __enter__(self) -> ZooKeeperServer:
+        """Start."""
+        return self.startup()
+
+    def __exit__(self, kind: type[BaseException] | None, exc: BaseException | None, tb: TracebackType | None) -> None:
+        """Stop."""
+        self.shutdown()
+
+    def expire_session(self, session_id: int) -> None:
+        """End a session as if its client had been silent for too long; for tests and labs."""
+        self.run_on_server_thread(lambda: self._expire(session_id))
+
+    def drop_connections(self) -> None:
+        """Close all connections, and leave the sessions; for tests and labs."""
+
+        def drop() -> None:
+            for connection in list(self.connections):
+                connection.close()
+
+        self.run_on_server_thread(drop)
+
+    def run_on_server_thread(self, action: Callable[[], None]) -> None:
+        """Have the server's thread do something, and wait until it is done."""
+        done = CountDownLatch(1)
+
+        def run() -> None:
+            try:
+                action()
+            finally:
+                done.count_down()
+
+        self._actions.append(run)
+        self._wake()
+        done.await_()
+
+    def _wake(self) -> None:
+        if self._wakeup is not None:
+            self._wakeup[1].send(b"\0")
+
+    # ----- the thread -----
+
+    def _run(self) -> None:
+        try:
+            while self._running:
+                self._turn()
+        except OSError as e:
+            # A log that cannot be written or synced: nobody must hear an answer that may be lost.
+            self.fatal("The transaction log failed, stopping: replies that wait are not sent", exc=e)
+        finally:
+            self._close()
+
+    def _turn(self) -> None:
+        """One round: read and carry out what has come, make it durable, answer."""
+        for key, mask in self.selector.select(self._select_timeout_s()):
+            connection = key.data
+            if connection is None:
+                self._service(key.fileobj)
+            else:
+                if mask & selectors.EVENT_WRITE:
+                    self.dirty[connection] = None
+                if mask & selectors.EVENT_READ:
+                    connection.read()
+        self._expire_sessions()
+        while self._actions:
+            self._actions.pop(0)()
+        self._txn_log.commit()
+        self._flush()
+        if self._txn_log.snapshot_if_due(self.tree):
+            self.info("Snapshotted the tree at zxid 0x%x", self.tree.last_zxid)
+
+    def _flush(self) -> None:
+        while self.dirty:
+            dirty, self.dirty = self.dirty, {}
+            for connection in dirty:
+                connection.flush()
+
+    def _service(self, fileobj: object) -> None:
+        if self._wakeup is not None and fileobj is self._wakeup[0]:
+            self._wakeup[0].recv(_RECEIVE)
+        else:
+            self._accept()
+
+    def _accept(self) -> None:
+        assert self._listener is not None
+        try:
+            sock, address = self._listener.accept()
+        except OSError as e:
+            if e.errno not in (errno.EAGAIN, errno.ECONNABORTED):
+                self.error("Cannot accept a connection", exc=e)
+            return
+        sock.setblocking(False)
+        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        same_host = sum(1 for other in self.connections if other.address[0] == address[0])
+        if 0 < self.max_client_cnxns <= same_host:
+            self.warn("Too many connections from %s - max is %d", address[0], self.max_client_cnxns)
+            sock.close()
+            return
+        connection = ServerCnxn(self, sock, address[:2])
+        self.connections[connection] = None
+        self.selector.register(sock, selectors.EVENT_READ, connection)
+
+    def _close(self) -> None:
+        for connection in list(self.connections):
+            connection.close()
+        self.selector.close()
+        for sock in (self._listener, *(self._wakeup or ())):
+            if sock is not None:
+                sock.close()
+        with contextlib.suppress(OSError):  # already told by _run
+            self._txn_log.close()
+        self._stopped.count_down()
+
+    # ----- sessions -----
+
+    def open_session(
+        self, connection: ServerCnxn, session_id: int, passwd: bytes | None, timeout_ms: int
+    ) -> tuple[int, int]:
+        """(session, its timeout): a new one for id 0, else the one asked for; (0, 0) when that is gone."""
+        timeout_ms = min(max(timeout_ms, self.min_session_timeout), self.max_session_timeout)
+        if session_id == 0:
+            self._next_session_id += 1
+            session_id = self._next_session_id
+            self.processor.create_session(session_id, timeout_ms)
+        elif session_id not in self.tree.sessions or passwd != password_of(session_id):
+            return 0, 0
+        elif (before := self._by_session.get(session_id)) is not None:
+            before.close()  # the client has moved to this connection
+        timeout_ms = self.tree.sessions[session_id]
+        self._by_session[session_id] = connection
+        self.touch(session_id)
+        return session_id, timeout_ms
+
+    def touch(self, session_id: int) -> None:
+        """The session's client is alive."""
+        timeout_ms = self.tree.sessions.get(session_id)
+        if timeout_ms is not None:
+            self._deadlines[session_id] = self._time.hi_res_clock_ms() + timeout_ms
+
+    def _select_timeout_s(self) -> float:
+        if self.dirty or self._actions:
+            return 0
+        until = min(self._deadlines.values(), default=None)
+        if until is None:
+            return self.tick_time / 1000
+        return min(max(until - self._time.hi_res_clock_ms(), 0), self.tick_time) / 1000
+
+    def _expire_sessions(self) -> None:
+        # After reading: a client whose ping waited in the socket while we were not scheduled is alive.
+        now = self._time.hi_res_clock_ms()
+        for session_id in [s for s, deadline in self._deadlines.items() if deadline <= now]:
+            if session_id in self.tree.sessions:
+                self.info("Expiring session 0x%x, timeout of %dms exceeded", session_id, self.tree.sessions[session_id])
+            self._expire(session_id)
+
+    def _expire(self, session_id: int) -> None:
+        self._deadlines.pop(session_id, None)
+        connection = self._by_session.get(session_id)
+        if connection is not None:
+            connection.close()
+        self.processor.close_session(session_id)
+
+    def forget(self, connection: ServerCnxn) -> None:
+        """A connection is being closed."""
+        self.connections.pop(connection, None)
+        self.dirty.pop(connection, None)
+        self.processor.watches.remove_connection(connection)
+        self.selector.unregister(connection.socket)
+        if self._by_session.get(connection.session_id) is connection:
+            del self._by_session[connection.session_id]
+
+
+def password_of(session_id: int) -> bytes:
+    """The 16 bytes that a client shows to resume a session; as in ZooKeeper they follow from the id."""
+    return hashlib.sha256(b"kafka_py embedded session %d" % session_id).digest()[:16]

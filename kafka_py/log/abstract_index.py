@@ -1,0 +1,268 @@
+"""What the offset index and the time index have in common: a preallocated file of fixed-size entries.
+
+Mirrors: core/src/main/scala/kafka/log/AbstractIndex.scala @ 1.1.1
+
+The file of an active segment is as long as `segment.index.bytes`; it is cut to the entries it holds when the segment
+is rolled or closed. Entries are written with `pwrite` and read through a memory map:
+
+- storing through a map into a file that is sparse kills the process with SIGBUS when the disk is full, while `pwrite`
+  raises OSError, which takes the log directory offline as any other disk error does;
+- reserving the blocks up front would cost 20 MB of real disk per partition.
+
+The bytes in the file are Kafka's.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import pathlib
+from abc import ABC, abstractmethod
+from typing import ClassVar
+
+from kafka_py.utils.concurrent import ReentrantLock
+from kafka_py.utils.logging import Logging
+
+
+class IndexSearchType:
+    """Whether a look-up compares the entries' keys or their values.
+
+    Mirrors: kafka.log.IndexSearchType
+    """
+
+    KEY = "KEY"
+    VALUE = "VALUE"
+
+
+class AbstractIndex(Logging, ABC):
+    """A file of sorted entries of `ENTRY_SIZE` bytes, found by binary search.
+
+    Mirrors: kafka.log.AbstractIndex
+    Thread: one writer, under Log.lock; any reader, without a lock.
+    Locks: `lock` orders writes, resizes and closing.
+    Differs: entries are written with pwrite, not through the map (see the module docstring). A reader takes one
+        reference to the current map and searches that, so a resize or unmap under it is harmless. Kafka's
+        `compareIndexEntry` on entry objects is here `_key_at` and `_value_at` on the bytes.
+    """
+
+    ENTRY_SIZE: ClassVar[int]
+
+    def __init__(
+        self,
+        file: str | os.PathLike[str],
+        base_offset: int,
+        max_index_size: int = -1,
+        writable: bool = True,
+    ) -> None:
+        self.file = pathlib.Path(file)  # volatile: renamer under Log.lock
+        self.base_offset = base_offset  # const
+        self.max_index_size = max_index_size  # const
+        self.writable = writable  # const
+        self.lock = ReentrantLock()
+        self._fd: int | None = None  # volatile: writer under lock
+        self._mmap: mmap.mmap | bytes | None = None  # volatile: writer under lock
+        self._length = 0  # volatile: writer under lock
+        newly_created = not self.file.exists()
+        if newly_created and max_index_size < self.entry_size:
+            raise ValueError(f"Invalid max index size: {max_index_size}")
+        fd = os.open(self.file, (os.O_RDWR | os.O_CREAT) if writable or newly_created else os.O_RDONLY, 0o644)
+        try:
+            if newly_created:
+                os.ftruncate(fd, self._round_down_to_exact_multiple(max_index_size, self.entry_size))
+            self._map(fd)
+        except BaseException:
+            os.close(fd)
+            raise
+        if writable:
+            self._fd = fd  # volatile: writer under lock
+        else:
+            os.close(fd)
+        self._entries = 0 if newly_created else self._length // self.entry_size  # volatile: writer under lock
+
+    @property
+    def entry_size(self) -> int:
+        """Bytes of one entry."""
+        return self.ENTRY_SIZE
+
+    def _map(self, fd: int) -> None:
+        """Map the whole file; an empty one cannot be mapped and is stood for by no bytes. Caller holds lock."""
+        self._length = os.fstat(fd).st_size
+        access = mmap.ACCESS_WRITE if self.writable else mmap.ACCESS_READ
+        self._mmap = mmap.mmap(fd, self._length, access=access) if self._length else b""
+        self._max_entries = self._length // self.entry_size
+
+    def _mapped(self) -> mmap.mmap | bytes:
+        """The current map; raises ValueError once the index is unmapped."""
+        mapped = self._mmap
+        if mapped is None:
+            raise ValueError(f"The index {self.file} is closed")
+        return mapped
+
+    @property
+    def is_full(self) -> bool:
+        """Whether no further entry fits."""
+        return self._entries >= self._max_entries
+
+    @property
+    def max_entries(self) -> int:
+        """How many entries the file has room for."""
+        return self._max_entries
+
+    @property
+    def entries(self) -> int:
+        """How many entries there are."""
+        return self._entries
+
+    @property
+    def length(self) -> int:
+        """Bytes of the file."""
+        return self._length
+
+    def _put(self, entry: bytes) -> None:
+        """Write one entry behind the last; raises OSError with nothing changed. Caller holds lock."""
+        fd = self._fd
+        if fd is None:
+            fd = self._fd = os.open(self.file, os.O_RDWR)
+        if os.pwrite(fd, entry, self._entries * len(entry)) != len(entry):
+            raise OSError(f"Short write to index {self.file}")
+
+    def resize(self, new_size: int) -> bool:
+        """Make the file `new_size` bytes, rounded down to whole entries; False if it has that size already.
+
+        It grows when its segment becomes the active one, and shrinks to what is used when the segment is rolled.
+        """
+        with self.lock:
+            rounded = self._round_down_to_exact_multiple(new_size, self.entry_size)
+            if self._length == rounded:
+                return False
+            if self._fd is None:
+                self._fd = os.open(self.file, os.O_RDWR)
+            os.ftruncate(self._fd, rounded)
+            self._map(self._fd)
+            return True
+
+    def rename_to(self, f: str | os.PathLike[str]) -> None:
+        """Rename the file; raises OSError. The new name is taken in any case, as in Kafka."""
+        try:
+            os.replace(self.file, f)
+        finally:
+            self.file = pathlib.Path(f)
+
+    def flush(self) -> None:
+        """Write the entries through to the disk."""
+        with self.lock:
+            if isinstance(self._mmap, mmap.mmap):
+                self._mmap.flush()
+
+    def delete_if_exists(self) -> bool:
+        """Unmap and delete the file; False if there was none. Raises OSError."""
+        with self.lock:
+            self._safe_force_unmap()
+        try:
+            os.unlink(self.file)
+        except FileNotFoundError:
+            return False
+        return True
+
+    def trim_to_valid_size(self) -> None:
+        """Cut the file behind the last entry; a later append opens it again."""
+        with self.lock:
+            self.resize(self.entry_size * self._entries)
+            self._close_fd()
+
+    @property
+    def size_in_bytes(self) -> int:
+        """Bytes taken by the entries."""
+        return self.entry_size * self._entries
+
+    def close(self) -> None:
+        """Trim the file; it stays readable until it is deleted."""
+        with self.lock:
+            if self._mmap is not None:
+                self.trim_to_valid_size()
+
+    def close_handler(self) -> None:
+        """Let go of the file without writing, because its disk may have failed."""
+        with self.lock:
+            self._safe_force_unmap()
+
+    @abstractmethod
+    def sanity_check(self) -> None:
+        """Raise CorruptIndexException if the file cannot be right."""
+
+    @abstractmethod
+    def _truncate(self) -> None:
+        """Forget all entries."""
+
+    @abstractmethod
+    def truncate_to(self, offset: int) -> None:
+        """Forget the entries for `offset` and later ones."""
+
+    def reset(self) -> None:
+        """Forget all entries and make the file its full size again."""
+        self._truncate()
+        self.resize(self.max_index_size)
+
+    def _safe_force_unmap(self) -> None:
+        """Unmap, logging what goes wrong. Caller holds lock."""
+        try:
+            self._force_unmap()
+        except OSError as e:
+            self.error("Error unmapping index %s", self.file, exc=e)
+
+    def _force_unmap(self) -> None:
+        """Drop the map and the descriptor; a search that has the map goes on safely. Caller holds lock."""
+        self._mmap = None
+        self._close_fd()
+
+    def _close_fd(self) -> None:
+        """Close the descriptor used for writing. Caller holds lock."""
+        fd, self._fd = self._fd, None
+        if fd is not None:
+            os.close(fd)
+
+    def __del__(self) -> None:
+        fd = getattr(self, "_fd", None)
+        if fd is not None:
+            os.close(fd)
+
+    @abstractmethod
+    def _key_at(self, idx: mmap.mmap | bytes, n: int) -> int:
+        """Key of the n-th entry."""
+
+    @abstractmethod
+    def _value_at(self, idx: mmap.mmap | bytes, n: int) -> int:
+        """Value of the n-th entry."""
+
+    def _largest_lower_bound_slot_for(self, idx: mmap.mmap | bytes, target: int, search_entity: str) -> int:
+        """Slot of the last entry not above `target`, -1 if there is none."""
+        return self._index_slot_range_for(idx, target, search_entity)[0]
+
+    def _smallest_upper_bound_slot_for(self, idx: mmap.mmap | bytes, target: int, search_entity: str) -> int:
+        """Slot of the first entry not below `target`, -1 if there is none."""
+        return self._index_slot_range_for(idx, target, search_entity)[1]
+
+    def _index_slot_range_for(self, idx: mmap.mmap | bytes, target: int, search_entity: str) -> tuple[int, int]:
+        """The slots around `target`, or twice the slot that equals it."""
+        at = self._key_at if search_entity == IndexSearchType.KEY else self._value_at
+        entries = min(self._entries, len(idx) // self.entry_size)
+        if entries == 0:
+            return -1, -1
+        if at(idx, 0) > target:
+            return -1, 0
+        lo, hi = 0, entries - 1
+        while lo < hi:
+            mid = (lo + hi + 1) >> 1
+            found = at(idx, mid)
+            if found > target:
+                hi = mid - 1
+            elif found < target:
+                lo = mid
+            else:
+                return mid, mid
+        return lo, (-1 if lo == entries - 1 else lo + 1)
+
+    @staticmethod
+    def _round_down_to_exact_multiple(number: int, factor: int) -> int:
+        """67 and 8 give 64."""
+        return factor * (number // factor)

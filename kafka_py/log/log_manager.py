@@ -1,0 +1,815 @@
+"""All logs of a broker, in one or more log directories.
+
+Mirrors: core/src/main/scala/kafka/log/LogManager.scala @ 1.1.1
+
+Files of a log directory beside the partitions' directories: `.lock` (held while the broker runs), `meta.properties`
+(see BrokerMetadataCheckpoint), `.kafka_cleanshutdown` (made by a clean shutdown, deleted once the logs are loaded),
+`recovery-point-offset-checkpoint`, `log-start-offset-checkpoint`, `replication-offset-checkpoint` (ReplicaManager's).
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import TYPE_CHECKING
+
+from kafka_py.common.errors import (
+    IllegalStateException,
+    KafkaException,
+    KafkaStorageException,
+    LogDirNotFoundException,
+)
+from kafka_py.common.utils.exit import Exit
+from kafka_py.log.cleaner_config import CleanerConfig
+from kafka_py.log.log import Log
+from kafka_py.log.log_config import LogConfig
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.broker_states import BrokerState, RecoveringFromUncleanShutdown
+from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
+from kafka_py.utils.concurrent import (
+    ConcurrentHashMap,
+    ConcurrentLinkedQueue,
+    ExecutionException,
+    Future,
+    ReentrantLock,
+    ThreadPoolExecutor,
+)
+from kafka_py.utils.file_lock import FileLock
+from kafka_py.utils.pool import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.common.utils.time import Time
+    from kafka_py.server.kafka_config import KafkaConfig
+    from kafka_py.server.kafka_request_handler import BrokerTopicStats
+    from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
+    from kafka_py.utils.kafka_scheduler import Scheduler
+    from kafka_py.zk.kafka_zk_client import KafkaZkClient
+
+    PathLike = str | os.PathLike[str]
+
+
+class LogManager(KafkaMetricsGroup):
+    """Creates, finds, recovers, flushes and deletes logs.
+
+    A new log goes to the directory that has the fewest. A directory that fails is taken out of service and the
+    others go on; when the last one fails the process is halted.
+
+    Mirrors: kafka.log.LogManager
+    Thread: any; background tasks on the scheduler, loading and closing on a pool of threads for each directory.
+    Locks: `_log_creation_or_deletion_lock` (taken before any Log.lock) guards adding and removing logs.
+    Differs: compaction is not there yet, so logs with cleanup.policy=compact keep all their segments; a directory
+        that cannot be locked or written at start-up goes offline, where Kafka exits; a recovery checkpoint of one
+        directory deletes producer snapshots of that directory only, and a directory that fails during shutdown does
+        not keep the others from being marked clean. `_logs_to_be_deleted` is a queue that nobody blocks on.
+    Left out: abortAndPauseCleaning -- compaction is a later stage
+    """
+
+    LOCK_FILE = ".lock"
+    INITIAL_TASK_DELAY_MS = 30 * 1000
+    RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
+    LOG_START_OFFSET_CHECKPOINT_FILE = "log-start-offset-checkpoint"
+    PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS = 10 * 60 * 1000
+
+    def __init__(
+        self,
+        log_dirs: Sequence[PathLike],
+        initial_offline_dirs: Sequence[PathLike],
+        topic_configs: Mapping[str, LogConfig],
+        initial_default_config: LogConfig,
+        cleaner_config: CleanerConfig,
+        recovery_threads_per_data_dir: int,
+        flush_check_ms: int,
+        flush_recovery_offset_checkpoint_ms: int,
+        flush_start_offset_checkpoint_ms: int,
+        retention_check_ms: int,
+        max_pid_expiration_ms: int,
+        scheduler: Scheduler,
+        broker_state: BrokerState,
+        broker_topic_stats: BrokerTopicStats,
+        log_dir_failure_channel: LogDirFailureChannel,
+        time: Time,
+    ) -> None:
+        self.log_dirs = [pathlib.Path(d).absolute() for d in log_dirs]  # const
+        # not kept up to date: it is only used while loading
+        self.topic_configs = topic_configs  # const
+        self.initial_default_config = initial_default_config  # const
+        self.cleaner_config = cleaner_config  # const
+        self.flush_check_ms = flush_check_ms  # const
+        self.flush_recovery_offset_checkpoint_ms = flush_recovery_offset_checkpoint_ms  # const
+        self.flush_start_offset_checkpoint_ms = flush_start_offset_checkpoint_ms  # const
+        self.retention_check_ms = retention_check_ms  # const
+        self.max_pid_expiration_ms = max_pid_expiration_ms  # const
+        self._scheduler = scheduler  # const
+        self.broker_state = broker_state  # const
+        self._broker_topic_stats = broker_topic_stats  # const
+        self._log_dir_failure_channel = log_dir_failure_channel  # const
+        self._time = time  # const
+        self._log_creation_or_deletion_lock = ReentrantLock()
+        self._current_logs: Pool[TopicPartition, Log] = Pool()  # atomic
+        # copies in `-future` directories that take the place of the current log once they have caught up
+        self._future_logs: Pool[TopicPartition, Log] = Pool()  # atomic
+        # logs in `-delete` directories with the time when they were put here
+        self._logs_to_be_deleted: ConcurrentLinkedQueue[tuple[Log, int]] = ConcurrentLinkedQueue()  # atomic
+        self._preferred_log_dirs: ConcurrentHashMap[TopicPartition, str] = ConcurrentHashMap()  # atomic
+        self._current_default_config = initial_default_config  # volatile: reconfigure_default_log_config
+        self._num_recovery_threads_per_data_dir = recovery_threads_per_data_dir  # volatile: config handler
+        offline = [pathlib.Path(d).absolute() for d in initial_offline_dirs]
+        self._live_log_dirs = self._create_and_validate_log_dirs(self.log_dirs, offline)  # volatile: writer under lock
+        self._dir_locks = self._lock_log_dirs(self.live_log_dirs)  # const
+        self._recovery_point_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
+        self._log_start_offset_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
+        try:
+            self._open_checkpoints()
+            self._load_logs()
+        except BaseException:
+            for lock in self._dir_locks:
+                lock.destroy()
+            raise
+        self._register_metrics()
+
+    @classmethod
+    def apply(
+        cls,
+        config: KafkaConfig,
+        initial_offline_dirs: Sequence[str],
+        zk_client: KafkaZkClient,
+        broker_state: BrokerState,
+        kafka_scheduler: Scheduler,
+        time: Time,
+        broker_topic_stats: BrokerTopicStats,
+        log_dir_failure_channel: LogDirFailureChannel,
+    ) -> LogManager:
+        """The manager of a broker's configuration, with the topics' configurations from ZooKeeper; loads all logs."""
+        from kafka_py.server.kafka_server import KafkaServer
+
+        default_props = KafkaServer.copy_kafka_config_to_log(config)
+        default_log_config = LogConfig(default_props)
+        topic_configs, failed = zk_client.get_log_configs(zk_client.get_all_topics_in_cluster(), default_props)
+        for error in failed.values():
+            raise error
+        return cls(
+            log_dirs=config.log_dirs,
+            initial_offline_dirs=initial_offline_dirs,
+            topic_configs=topic_configs,
+            initial_default_config=default_log_config,
+            cleaner_config=_cleaner_config(config),
+            recovery_threads_per_data_dir=config.num_recovery_threads_per_data_dir,
+            flush_check_ms=config.log_flush_scheduler_interval_ms,
+            flush_recovery_offset_checkpoint_ms=config.log_flush_offset_checkpoint_interval_ms,
+            flush_start_offset_checkpoint_ms=config.log_flush_start_offset_checkpoint_interval_ms,
+            retention_check_ms=config.log_cleanup_interval_ms,
+            max_pid_expiration_ms=config.transactional_id_expiration_ms,
+            scheduler=kafka_scheduler,
+            broker_state=broker_state,
+            broker_topic_stats=broker_topic_stats,
+            log_dir_failure_channel=log_dir_failure_channel,
+            time=time,
+        )
+
+    # ---- directories ----------------------------------------------------------------------------------------------
+
+    def reconfigure_default_log_config(self, log_config: LogConfig) -> None:
+        """Replace the defaults of logs that are created from now on."""
+        self._current_default_config = log_config
+
+    @property
+    def current_default_config(self) -> LogConfig:
+        """The broker's defaults for logs."""
+        return self._current_default_config
+
+    @property
+    def live_log_dirs(self) -> list[pathlib.Path]:
+        """The directories in service, as absolute paths."""
+        return list(self._live_log_dirs)
+
+    @property
+    def _offline_log_dirs(self) -> list[pathlib.Path]:
+        live = self._live_log_dirs
+        return [d for d in self.log_dirs if d not in live]
+
+    def _create_and_validate_log_dirs(
+        self, dirs: Sequence[pathlib.Path], initial_offline_dirs: Sequence[pathlib.Path]
+    ) -> tuple[pathlib.Path, ...]:
+        """Make missing directories; the readable ones. Two that are the same raise KafkaException, none at all halts."""
+        if len({d.resolve() for d in dirs}) < len(dirs):
+            raise KafkaException(f"Duplicate log directory found: {', '.join(map(str, dirs))}")
+        live_log_dirs = []
+        for dir in dirs:
+            try:
+                if dir in initial_offline_dirs:
+                    raise OSError(f"Failed to load {dir} during broker startup")
+                if not dir.exists():
+                    self.info("Log directory '%s' not found, creating it.", dir)
+                    dir.mkdir(parents=True)
+                if not dir.is_dir() or not os.access(dir, os.R_OK):
+                    raise OSError(f"{dir} is not a readable log directory.")
+                live_log_dirs.append(dir)
+            except OSError as e:
+                self._log_dir_failure_channel.maybe_add_offline_log_dir(
+                    str(dir), f"Failed to create or validate data directory {dir}", e
+                )
+        if not live_log_dirs:
+            self.fatal(
+                "Shutdown broker because none of the specified log dirs from %s can be created or validated",
+                ", ".join(map(str, dirs)),
+            )
+            Exit.halt(1)
+        return tuple(live_log_dirs)
+
+    def resize_recovery_thread_pool(self, new_size: int) -> None:
+        """Use so many threads for each directory from the next loading or closing on."""
+        self.info(
+            "Resizing recovery thread pool size for each data dir from %d to %d",
+            self._num_recovery_threads_per_data_dir,
+            new_size,
+        )
+        self._num_recovery_threads_per_data_dir = new_size
+
+    def handle_log_dir_failure(self, dir: str) -> None:
+        """Take a directory (absolute path) out of service with all its logs; the last one halts the process."""
+        self.info("Stopping serving logs in dir %s", dir)
+        with self._log_creation_or_deletion_lock:
+            self._remove_live_log_dir(pathlib.Path(dir))
+            self._recovery_point_checkpoints = {
+                d: c for d, c in self._recovery_point_checkpoints.items() if str(d) != dir
+            }
+            self._log_start_offset_checkpoints = {
+                d: c for d, c in self._log_start_offset_checkpoints.items() if str(d) != dir
+            }
+            offline_current = self._remove_logs_in(self._current_logs, dir)
+            offline_future = self._remove_logs_in(self._future_logs, dir)
+            self.info(
+                "Logs for partitions %s are offline and logs for future partitions %s are offline due to failure on "
+                "log directory %s",
+                ",".join(map(str, offline_current)),
+                ",".join(map(str, offline_future)),
+                dir,
+            )
+            for lock in self._dir_locks:
+                if str(pathlib.Path(lock.file).parent) == dir:
+                    try:
+                        lock.destroy()
+                    except OSError as e:
+                        self.warn("%s", e, exc=e)
+
+    def _remove_live_log_dir(self, dir: pathlib.Path) -> None:
+        self._live_log_dirs = tuple(d for d in self._live_log_dirs if d != dir)
+        if not self._live_log_dirs:
+            self.fatal("Shutdown broker because all log dirs in %s have failed", ", ".join(map(str, self.log_dirs)))
+            Exit.halt(1)
+
+    def _remove_logs_in(self, logs: Pool[TopicPartition, Log], dir: str) -> list[TopicPartition]:
+        removed = []
+        for topic_partition, log in logs.items():
+            if str(log.dir.parent) == dir and logs.remove(topic_partition) is not None:
+                log.close_handlers()
+                log.remove_log_metrics()
+                removed.append(topic_partition)
+        return removed
+
+    def _lock_log_dirs(self, dirs: Sequence[pathlib.Path]) -> list[FileLock]:
+        """Lock the directories against other brokers; KafkaException if one of them is locked."""
+        locks: list[FileLock] = []
+        for dir in dirs:
+            try:
+                lock = FileLock(dir / self.LOCK_FILE)
+                if not lock.try_lock():
+                    lock.destroy()
+                    for taken in locks:
+                        taken.destroy()
+                    raise KafkaException(
+                        f"Failed to acquire lock on file .lock in {dir}. A Kafka instance in another process or "
+                        "thread is using this directory."
+                    )
+                locks.append(lock)
+            except OSError as e:
+                self._start_up_failure(dir, f"Disk error while locking directory {dir}", e)
+        return locks
+
+    def _open_checkpoints(self) -> None:
+        for dir in self.live_log_dirs:
+            try:
+                recovery_points = OffsetCheckpointFile(
+                    dir / self.RECOVERY_POINT_CHECKPOINT_FILE, self._log_dir_failure_channel
+                )
+                log_start_offsets = OffsetCheckpointFile(
+                    dir / self.LOG_START_OFFSET_CHECKPOINT_FILE, self._log_dir_failure_channel
+                )
+                self._recovery_point_checkpoints[dir] = recovery_points
+                self._log_start_offset_checkpoints[dir] = log_start_offsets
+            except OSError as e:
+                self._start_up_failure(dir, f"Disk error while opening the checkpoint files in directory {dir}", e)
+
+    def _start_up_failure(self, dir: pathlib.Path, msg: str, e: OSError) -> None:
+        """A directory turned out to be unusable before any log was loaded from it."""
+        self._log_dir_failure_channel.maybe_add_offline_log_dir(str(dir), msg, e)
+        self._remove_live_log_dir(dir)
+
+    def is_log_dir_online(self, log_dir: str) -> bool:
+        """Whether a directory (absolute path) is in service; LogDirNotFoundException if it is none of ours."""
+        if all(str(d) != log_dir for d in self.log_dirs):
+            raise LogDirNotFoundException(f"Log dir {log_dir} is not found in the config.")
+        return pathlib.Path(log_dir) in self._live_log_dirs
+
+    # ---- loading --------------------------------------------------------------------------------------------------
+
+    def _add_log_to_be_deleted(self, log: Log) -> None:
+        self._logs_to_be_deleted.add((log, self._time.milliseconds()))
+
+    @property
+    def has_logs_to_be_deleted(self) -> bool:
+        """Whether logs wait to be deleted."""
+        return not self._logs_to_be_deleted.is_empty()
+
+    def _new_log(self, dir: pathlib.Path, config: LogConfig, log_start_offset: int, recovery_point: int) -> Log:
+        return Log.apply(
+            dir=dir,
+            config=config,
+            log_start_offset=log_start_offset,
+            recovery_point=recovery_point,
+            max_producer_id_expiration_ms=self.max_pid_expiration_ms,
+            producer_id_expiration_check_interval_ms=self.PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS,
+            scheduler=self._scheduler,
+            time=self._time,
+            broker_topic_stats=self._broker_topic_stats,
+            log_dir_failure_channel=self._log_dir_failure_channel,
+        )
+
+    def _load_log(
+        self,
+        log_dir: pathlib.Path,
+        recovery_points: Mapping[TopicPartition, int],
+        log_start_offsets: Mapping[TopicPartition, int],
+    ) -> None:
+        self.debug("Loading log '%s'", log_dir.name)
+        topic_partition = Log.parse_topic_partition_name(log_dir)
+        config = self.topic_configs.get(topic_partition.topic, self.current_default_config)
+        log = self._new_log(
+            log_dir, config, log_start_offsets.get(topic_partition, 0), recovery_points.get(topic_partition, 0)
+        )
+        if log_dir.name.endswith(Log.DELETE_DIR_SUFFIX):
+            self._add_log_to_be_deleted(log)
+            return
+        previous = (self._future_logs if log.is_future else self._current_logs).put(topic_partition, log)
+        if previous is not None:
+            if log.is_future:
+                raise IllegalStateException(f"Duplicate log directories found: {log.dir}, {previous.dir}!")
+            raise IllegalStateException(
+                f"Duplicate log directories for {topic_partition} are found in both {log.dir} and {previous.dir}. It "
+                "is likely because log directory failure happened while broker was replacing current replica with "
+                "future replica. Recover broker from this failure by manually deleting one of the two directories "
+                "for this partition. It is recommended to delete the partition in the log directory that is known to "
+                "have failed recently."
+            )
+
+    def _load_logs(self) -> None:
+        """Load, and after an unclean shutdown recover, all logs of all directories, on a pool of threads for each."""
+        self.info("Loading logs.")
+        start_ms = self._time.milliseconds()
+        thread_pools: list[ThreadPoolExecutor] = []
+        offline_dirs: dict[str, OSError] = {}
+        jobs: dict[pathlib.Path, list[Future[None]]] = {}
+        try:
+            for dir in self.live_log_dirs:
+                try:
+                    pool = ThreadPoolExecutor(self._num_recovery_threads_per_data_dir)
+                    thread_pools.append(pool)
+                    jobs[dir] = [pool.submit(job) for job in self._load_jobs(dir, offline_dirs)]
+                except OSError as e:
+                    offline_dirs[str(dir)] = e
+                    self.error("Error while loading log dir %s", dir, exc=e)
+            for dir, dir_jobs in jobs.items():
+                for future in dir_jobs:
+                    future.get()
+                try:
+                    (dir / Log.CLEAN_SHUTDOWN_FILE).unlink(missing_ok=True)
+                except OSError as e:
+                    offline_dirs[str(dir)] = e
+                    self.error("Error while deleting the clean shutdown file in %s", dir, exc=e)
+            for offline_dir, error in offline_dirs.items():
+                self._log_dir_failure_channel.maybe_add_offline_log_dir(
+                    offline_dir, f"Error while deleting the clean shutdown file in dir {offline_dir}", error
+                )
+        except ExecutionException as e:
+            self.error("There was an error in one of the threads during logs loading: %s", e.__cause__)
+            raise e.__cause__ or e from None
+        finally:
+            for pool in thread_pools:
+                pool.shutdown()
+        self.info("Logs loading complete in %d ms.", self._time.milliseconds() - start_ms)
+
+    def _load_jobs(self, dir: pathlib.Path, offline_dirs: dict[str, OSError]) -> list[Callable[[], None]]:
+        """One job for each log of a directory; an OSError in one of them is noted in `offline_dirs`."""
+        if (dir / Log.CLEAN_SHUTDOWN_FILE).exists():
+            self.debug(
+                "Found clean shutdown file. Skipping recovery for all logs in data directory: %s", dir
+            )
+        else:
+            self.broker_state.new_state(RecoveringFromUncleanShutdown)  # Log does it when it is opened
+        recovery_points: dict[TopicPartition, int] = {}
+        try:
+            recovery_points = self._recovery_point_checkpoints[dir].read()
+        except KafkaStorageException as e:
+            self.warn(
+                "Error occurred while reading recovery-point-offset-checkpoint file of directory %s", dir, exc=e
+            )
+            self.warn("Resetting the recovery checkpoint to 0")
+        log_start_offsets: dict[TopicPartition, int] = {}
+        try:
+            log_start_offsets = self._log_start_offset_checkpoints[dir].read()
+        except KafkaStorageException as e:
+            self.warn("Error occurred while reading log-start-offset-checkpoint file of directory %s", dir, exc=e)
+
+        def job(log_dir: pathlib.Path) -> Callable[[], None]:
+            def load() -> None:
+                try:
+                    self._load_log(log_dir, recovery_points, log_start_offsets)
+                except OSError as e:
+                    offline_dirs[str(dir)] = e
+                    self.error("Error while loading log dir %s", dir, exc=e)
+                except KafkaStorageException as e:
+                    # reported to the channel where it happened
+                    self.error("Error while loading log dir %s", dir, exc=e)
+
+            return load
+
+        return [job(log_dir) for log_dir in sorted(dir.iterdir()) if log_dir.is_dir()]
+
+    # ---- start and stop -------------------------------------------------------------------------------------------
+
+    def startup(self) -> None:
+        """Schedule retention, flushes, checkpoints and the deletion of logs."""
+        delay = self.INITIAL_TASK_DELAY_MS
+        schedule = self._scheduler.schedule
+        self.info("Starting log cleanup with a period of %d ms.", self.retention_check_ms)
+        schedule("kafka-log-retention", self.cleanup_logs, delay, self.retention_check_ms)
+        self.info("Starting log flusher with a default period of %d ms.", self.flush_check_ms)
+        schedule("kafka-log-flusher", self._flush_dirty_logs, delay, self.flush_check_ms)
+        schedule(
+            "kafka-recovery-point-checkpoint",
+            self.checkpoint_log_recovery_offsets,
+            delay,
+            self.flush_recovery_offset_checkpoint_ms,
+        )
+        schedule(
+            "kafka-log-start-offset-checkpoint",
+            self.checkpoint_log_start_offsets,
+            delay,
+            self.flush_start_offset_checkpoint_ms,
+        )
+        schedule("kafka-delete-logs", self._delete_logs, delay)  # it schedules itself again
+        if self.cleaner_config.enable_cleaner:
+            self.info("Log compaction is not available: logs with cleanup.policy=compact keep all their segments.")
+
+    def shutdown(self) -> None:
+        """Flush and close all logs, write the checkpoints and the clean shutdown markers, and unlock."""
+        self.info("Shutting down.")
+        self._remove_metrics()
+        thread_pools: list[ThreadPoolExecutor] = []
+        jobs: dict[pathlib.Path, list[Future[None]]] = {}
+        failure: BaseException | None = None
+        try:
+            for dir in self.live_log_dirs:
+                self.debug("Flushing and closing logs at %s", dir)
+                pool = ThreadPoolExecutor(self._num_recovery_threads_per_data_dir)
+                thread_pools.append(pool)
+                logs_in_dir = self._logs_by_dir().get(str(dir), {})
+                jobs[dir] = [pool.submit(_flush_and_close(log)) for log in logs_in_dir.values()]
+            for dir, dir_jobs in jobs.items():
+                try:
+                    for future in dir_jobs:
+                        future.get()
+                    self._mark_clean(dir)
+                except ExecutionException as e:
+                    self.error("There was an error in one of the threads during LogManager shutdown: %s", e.__cause__)
+                    failure = failure or e.__cause__ or e
+                except KafkaStorageException as e:
+                    failure = failure or e
+            if failure is not None:
+                raise failure
+        finally:
+            for pool in thread_pools:
+                pool.shutdown()
+            for lock in self._dir_locks:
+                lock.destroy()
+        self.info("Shutdown complete.")
+
+    def _mark_clean(self, dir: pathlib.Path) -> None:
+        self.debug("Updating recovery points at %s", dir)
+        self._checkpoint_log_recovery_offsets_in_dir(dir)
+        self.debug("Updating log start offsets at %s", dir)
+        self._checkpoint_log_start_offsets_in_dir(dir)
+        self.debug("Writing clean shutdown marker at %s", dir)
+        try:
+            (dir / Log.CLEAN_SHUTDOWN_FILE).touch()
+        except OSError as e:
+            self.warn("%s", e, exc=e)
+
+    # ---- truncation and checkpoints -------------------------------------------------------------------------------
+
+    def truncate_to(self, partition_offsets: Mapping[TopicPartition, int], is_future: bool) -> None:
+        """Cut logs at offsets, and checkpoint the recovery points if one was cut; unknown logs are skipped."""
+        truncated = False
+        for topic_partition, truncate_offset in partition_offsets.items():
+            log = self.get_log(topic_partition, is_future)
+            if log is not None and log.truncate_to(truncate_offset):
+                truncated = True
+        if truncated:
+            self.checkpoint_log_recovery_offsets()
+
+    def truncate_fully_and_start_at(self, topic_partition: TopicPartition, new_offset: int, is_future: bool) -> None:
+        """Empty a log and begin it again at `new_offset`; an unknown log is skipped."""
+        log = self.get_log(topic_partition, is_future)
+        if log is not None:
+            log.truncate_fully_and_start_at(new_offset)
+            self._checkpoint_log_recovery_offsets_in_dir(log.dir.parent)
+
+    def checkpoint_log_recovery_offsets(self) -> None:
+        """Write the recovery point of every log, so that a start after a crash begins there."""
+        for dir in self.live_log_dirs:
+            self._checkpoint_log_recovery_offsets_in_dir(dir)
+
+    def checkpoint_log_start_offsets(self) -> None:
+        """Write the log start offsets, so that deleted records stay deleted after a restart."""
+        for dir in self.live_log_dirs:
+            self._checkpoint_log_start_offsets_in_dir(dir)
+
+    def _checkpoint_log_recovery_offsets_in_dir(self, dir: pathlib.Path) -> None:
+        partition_to_log = self._logs_by_dir().get(str(dir))
+        checkpoint = self._recovery_point_checkpoints.get(dir)
+        if partition_to_log is None or checkpoint is None:
+            return
+        try:
+            checkpoint.write({tp: log.recovery_point for tp, log in partition_to_log.items()})
+            for log in partition_to_log.values():
+                log.delete_snapshots_after_recovery_point_checkpoint()
+        except OSError as e:
+            self._log_dir_failure_channel.maybe_add_offline_log_dir(
+                str(dir), f"Disk error while writing to recovery point file in directory {dir}", e
+            )
+
+    def _checkpoint_log_start_offsets_in_dir(self, dir: pathlib.Path) -> None:
+        partition_to_log = self._logs_by_dir().get(str(dir))
+        checkpoint = self._log_start_offset_checkpoints.get(dir)
+        if partition_to_log is None or checkpoint is None:
+            return
+        # a start that is the base of the first segment needs no checkpoint
+        log_start_offsets = {}
+        for tp, log in partition_to_log.items():
+            first_segment = log.segments.first_segment
+            if first_segment is not None and log.log_start_offset > first_segment.base_offset:
+                log_start_offsets[tp] = log.log_start_offset
+        try:
+            checkpoint.write(log_start_offsets)
+        except OSError as e:
+            self._log_dir_failure_channel.maybe_add_offline_log_dir(
+                str(dir), f"Disk error while writing to logStartOffset file in directory {dir}", e
+            )
+
+    # ---- logs -----------------------------------------------------------------------------------------------------
+
+    def maybe_update_preferred_log_dir(self, topic_partition: TopicPartition, log_dir: str) -> None:
+        """Remember where (absolute path) the partition's next log is to be created, unless it is there already."""
+        for is_future in (False, True):
+            log = self.get_log(topic_partition, is_future)
+            if log is not None and str(log.dir.parent) == log_dir:
+                return
+        self._preferred_log_dirs.put(topic_partition, log_dir)
+
+    def get_log(self, topic_partition: TopicPartition, is_future: bool = False) -> Log | None:
+        """The partition's log, or with `is_future` the copy that is being made of it; None if there is none."""
+        return (self._future_logs if is_future else self._current_logs).get(topic_partition)
+
+    def get_or_create_log(
+        self, topic_partition: TopicPartition, config: LogConfig, is_new: bool = False, is_future: bool = False
+    ) -> Log:
+        """The partition's log, created if there is none.
+
+        While a directory is offline only logs known to be new are created, for the log may be in that directory:
+        KafkaStorageException.
+        """
+        with self._log_creation_or_deletion_lock:
+            log = self.get_log(topic_partition, is_future)
+            if log is not None:
+                return log
+            offline_log_dirs = self._offline_log_dirs
+            if not is_new and offline_log_dirs:
+                raise KafkaStorageException(
+                    f"Can not create log for {topic_partition} because log directories "
+                    f"{','.join(map(str, offline_log_dirs))} are offline"
+                )
+            log_dir = self._choose_log_dir(topic_partition, is_future)
+            if not self.is_log_dir_online(log_dir):
+                raise KafkaStorageException(
+                    f"Can not create log for {topic_partition} because log directory {log_dir} is offline"
+                )
+            try:
+                dir_name = Log.log_future_dir_name(topic_partition) if is_future else Log.log_dir_name(topic_partition)
+                dir = pathlib.Path(log_dir, dir_name)
+                dir.mkdir(parents=True, exist_ok=True)
+                log = self._new_log(dir, config, log_start_offset=0, recovery_point=0)
+            except OSError as e:
+                msg = f"Error while creating log for {topic_partition} in dir {log_dir}"
+                self._log_dir_failure_channel.maybe_add_offline_log_dir(log_dir, msg, e)
+                raise KafkaStorageException(msg) from e
+            (self._future_logs if is_future else self._current_logs).put(topic_partition, log)
+            properties = ", ".join(f"{key} -> {value}" for key, value in config.originals().items())
+            self.info(
+                "Created log for partition %s in %s with properties {%s}.", topic_partition, log_dir, properties
+            )
+            self._preferred_log_dirs.remove(topic_partition)
+            return log
+
+    def _choose_log_dir(self, topic_partition: TopicPartition, is_future: bool) -> str:
+        preferred_log_dir = self._preferred_log_dirs.get(topic_partition)
+        if is_future:
+            if preferred_log_dir is None:
+                raise IllegalStateException(
+                    f"Can not create the future log for {topic_partition} without having a preferred log directory"
+                )
+            current = self.get_log(topic_partition)
+            if current is not None and str(current.dir.parent) == preferred_log_dir:
+                raise IllegalStateException(
+                    f"Can not create the future log for {topic_partition} in the current log directory of this "
+                    "partition"
+                )
+        return str(self._next_log_dir()) if preferred_log_dir is None else preferred_log_dir
+
+    def _next_log_dir(self) -> pathlib.Path:
+        """The directory in service that has the fewest logs."""
+        live_log_dirs = self._live_log_dirs
+        if len(live_log_dirs) == 1:
+            return live_log_dirs[0]
+        counts = dict.fromkeys(live_log_dirs, 0)
+        for log in self.all_logs:
+            parent = log.dir.parent
+            if parent in counts:
+                counts[parent] += 1
+        return min(live_log_dirs, key=lambda d: counts[d])
+
+    def replace_current_with_future_log(self, topic_partition: TopicPartition) -> None:
+        """Put the copy of a log in its place and delete the old one; raises KafkaStorageException."""
+        with self._log_creation_or_deletion_lock:
+            source_log = self._current_logs.get(topic_partition)
+            dest_log = self._future_logs.get(topic_partition)
+            if source_log is None:
+                raise KafkaStorageException(f"The current replica for {topic_partition} is offline")
+            if dest_log is None:
+                raise KafkaStorageException(f"The future replica for {topic_partition} is offline")
+            dest_log.rename_dir(Log.log_dir_name(topic_partition))
+            self._future_logs.remove(topic_partition)
+            self._current_logs.put(topic_partition, dest_log)
+            try:
+                source_log.rename_dir(Log.log_delete_dir_name(topic_partition))
+                source_log.close()
+                self._checkpoint_log_recovery_offsets_in_dir(source_log.dir.parent)
+                self._checkpoint_log_start_offsets_in_dir(source_log.dir.parent)
+                self._add_log_to_be_deleted(source_log)
+            except KafkaStorageException:
+                # handle_log_dir_failure does not see it, because it is no longer the current log
+                source_log.close_handlers()
+                source_log.remove_log_metrics()
+                raise
+            self.info("The current replica is successfully replaced with the future replica for %s", topic_partition)
+
+    def async_delete(self, topic_partition: TopicPartition, is_future: bool = False) -> Log | None:
+        """Rename the log's directory to `-delete` and queue it for deletion; the log, None if there was none.
+
+        Raises KafkaStorageException if it may be in a directory that is offline.
+        """
+        with self._log_creation_or_deletion_lock:
+            removed_log = (self._future_logs if is_future else self._current_logs).remove(topic_partition)
+        if removed_log is not None:
+            removed_log.rename_dir(Log.log_delete_dir_name(topic_partition))
+            self._checkpoint_log_recovery_offsets_in_dir(removed_log.dir.parent)
+            self._checkpoint_log_start_offsets_in_dir(removed_log.dir.parent)
+            self._add_log_to_be_deleted(removed_log)
+            self.info(
+                "Log for partition %s is renamed to %s and is scheduled for deletion",
+                removed_log.topic_partition,
+                removed_log.dir,
+            )
+        elif self._offline_log_dirs:
+            raise KafkaStorageException(
+                f"Failed to delete log for {topic_partition} because it may be in one of the offline directories "
+                f"{','.join(map(str, self._offline_log_dirs))}"
+            )
+        return removed_log
+
+    def _delete_logs(self) -> None:  # runs on: kafka-scheduler
+        """Delete the queued logs whose delay is over, and come back when the next one's will be."""
+        next_delay_ms = 0
+        try:
+            while (next_delay_ms := self._next_delete_delay_ms()) <= 0:
+                queued = self._logs_to_be_deleted.poll()
+                if queued is None:
+                    continue
+                removed_log = queued[0]
+                try:
+                    removed_log.delete()
+                    self.info("Deleted log for partition %s in %s.", removed_log.topic_partition, removed_log.dir)
+                except KafkaStorageException as e:
+                    self.error("Exception while deleting %s in dir %s.", removed_log, removed_log.dir.parent, exc=e)
+        except Exception as e:  # noqa: BLE001  # the task has to schedule itself again whatever happened
+            self.error("Exception in kafka-delete-logs thread.", exc=e)
+        finally:
+            try:
+                self._scheduler.schedule("kafka-delete-logs", self._delete_logs, delay=max(next_delay_ms, 1))
+            except Exception as e:  # noqa: BLE001  # a scheduler that was shut down meanwhile refuses tasks
+                if self._scheduler.is_started:
+                    self.error("Failed to schedule next delete in kafka-delete-logs thread", exc=e)
+
+    def _next_delete_delay_ms(self) -> int:
+        delay_ms = self.current_default_config.file_delete_delay_ms
+        queued = self._logs_to_be_deleted.peek()
+        return max(delay_ms, 1) if queued is None else queued[1] + delay_ms - self._time.milliseconds()
+
+    # ---- background tasks -----------------------------------------------------------------------------------------
+
+    def cleanup_logs(self) -> None:
+        """Apply retention to every log that is not compacted."""
+        self.debug("Beginning log cleanup...")
+        total = 0
+        start_ms = self._time.milliseconds()
+        for log in self.all_logs:
+            if not log.config.compact:
+                self.debug("Garbage collecting '%s'", log.name)
+                total += log.delete_old_segments()
+        self.debug(
+            "Log cleanup completed. %d files deleted in %d seconds",
+            total,
+            (self._time.milliseconds() - start_ms) // 1000,
+        )
+
+    def _flush_dirty_logs(self) -> None:
+        """Sync every log that has not been for `flush.ms`."""
+        self.debug("Checking for dirty logs to flush...")
+        for topic_partition, log in [*self._current_logs.items(), *self._future_logs.items()]:
+            try:
+                time_since_last_flush = self._time.milliseconds() - log.last_flush_time
+                self.debug(
+                    "Checking if flush is needed on %s flush interval  %d last flushed %d time since last flush: %d",
+                    topic_partition.topic,
+                    log.config.flush_ms,
+                    log.last_flush_time,
+                    time_since_last_flush,
+                )
+                if time_since_last_flush >= log.config.flush_ms:
+                    log.flush()
+            except Exception as e:  # noqa: BLE001  # one log must not keep the others from being flushed
+                self.error("Error flushing topic %s", topic_partition.topic, exc=e)
+
+    @property
+    def all_logs(self) -> list[Log]:
+        """All logs, future ones included."""
+        return [*self._current_logs.values, *self._future_logs.values]
+
+    def logs_by_topic(self, topic: str) -> list[Log]:
+        """The logs of a topic, future ones included."""
+        return [log for log in self.all_logs if log.topic_partition.topic == topic]
+
+    def _logs_by_dir(self) -> dict[str, dict[TopicPartition, Log]]:
+        by_dir: dict[str, dict[TopicPartition, Log]] = {}
+        for topic_partition, log in [*self._current_logs.items(), *self._future_logs.items()]:
+            by_dir.setdefault(str(log.dir.parent), {})[topic_partition] = log
+        return by_dir
+
+    # ---- metrics --------------------------------------------------------------------------------------------------
+
+    def _register_metrics(self) -> None:
+        self.new_gauge("OfflineLogDirectoryCount", lambda: len(self._offline_log_dirs))
+        for dir in self.log_dirs:
+
+            def is_offline(dir: pathlib.Path = dir) -> int:
+                return 0 if dir in self._live_log_dirs else 1
+
+            self.new_gauge("LogDirectoryOffline", is_offline, {"logDirectory": str(dir)})
+
+    def _remove_metrics(self) -> None:
+        self.remove_metric("OfflineLogDirectoryCount")
+        for dir in self.log_dirs:
+            self.remove_metric("LogDirectoryOffline", {"logDirectory": str(dir)})
+
+
+def _flush_and_close(log: Log) -> Callable[[], None]:
+    def run() -> None:
+        log.flush()  # the recovery point is then the log end
+        log.close()
+
+    return run
+
+
+def _cleaner_config(config: KafkaConfig) -> CleanerConfig:
+    return CleanerConfig(
+        num_threads=config.log_cleaner_threads,
+        dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
+        dedupe_buffer_load_factor=config.log_cleaner_dedupe_buffer_load_factor,
+        io_buffer_size=config.log_cleaner_io_buffer_size,
+        max_message_size=config.message_max_bytes,
+        max_io_bytes_per_second=config.log_cleaner_io_max_bytes_per_second,
+        back_off_ms=config.log_cleaner_backoff_ms,
+        enable_cleaner=config.log_cleaner_enable,
+    )

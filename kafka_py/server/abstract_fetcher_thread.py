@@ -1,0 +1,529 @@
+"""A thread that fetches many partitions from one broker.
+
+Mirrors: core/src/main/scala/kafka/server/AbstractFetcherThread.scala @ 1.1.1
+Blogs:   seed 000, 003 (followers pull)
+Read next: server/replica_fetcher_thread.py
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
+
+from kafka_py.common.errors import (
+    CorruptRecordException,
+    IllegalStateException,
+    KafkaException,
+    KafkaStorageException,
+)
+from kafka_py.common.internals.fatal_exit_error import FatalExitError
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.utils.time import Time
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.abstract_fetcher_manager import BrokerAndInitialOffset
+from kafka_py.utils.concurrent import AtomicLong, ReentrantLock
+from kafka_py.utils.pool import Pool
+from kafka_py.utils.shutdownable_thread import ShutdownableThread
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kafka_py.cluster.broker_end_point import BrokerEndPoint
+    from kafka_py.common.record.memory_records import MemoryRecords
+    from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
+    from kafka_py.common.topic_partition import TopicPartition
+
+R = TypeVar("R")
+
+
+class ClientIdTopicPartition(NamedTuple):
+    """Whose lag on which partition.
+
+    Mirrors: kafka.server.ClientIdTopicPartition
+    Left out: toString -- `__str__`
+    """
+
+    client_id: str
+    topic: str
+    partition_id: int
+
+    def __str__(self) -> str:
+        return f"{self.client_id}-{self.topic}-{self.partition_id}"
+
+
+class FetcherMetrics:
+    """Names of the fetchers' metrics.
+
+    Mirrors: kafka.server.FetcherMetrics
+    """
+
+    CONSUMER_LAG = "ConsumerLag"
+    REQUESTS_PER_SEC = "RequestsPerSec"
+    BYTES_PER_SEC = "BytesPerSec"
+
+
+class FetcherLagMetrics(KafkaMetricsGroup):
+    """How far a fetcher is behind on one partition.
+
+    Mirrors: kafka.server.FetcherLagMetrics
+    Left out: lag_ -- the setter of the property
+    """
+
+    def __init__(self, metric_id: ClientIdTopicPartition) -> None:
+        self._lag_val = AtomicLong(-1)  # atomic
+        self._tags = {
+            "clientId": metric_id.client_id,
+            "topic": metric_id.topic,
+            "partition": str(metric_id.partition_id),
+        }  # const
+        self.new_gauge(FetcherMetrics.CONSUMER_LAG, self._lag_val.get, self._tags)
+
+    @property
+    def lag(self) -> int:
+        """Records behind the leader's high watermark, -1 before the first answer."""
+        return self._lag_val.get()
+
+    @lag.setter
+    def lag(self, new_lag: int) -> None:
+        self._lag_val.set(new_lag)
+
+    def unregister(self) -> None:
+        """Remove the gauge."""
+        self.remove_metric(FetcherMetrics.CONSUMER_LAG, self._tags)
+
+
+class FetcherLagStats:
+    """Lags of all partitions of one fetcher.
+
+    Mirrors: kafka.server.FetcherLagStats
+    """
+
+    def __init__(self, client_id: str) -> None:
+        self._client_id = client_id  # const
+        self.stats: Pool[ClientIdTopicPartition, FetcherLagMetrics] = Pool(FetcherLagMetrics)  # atomic
+
+    def _key(self, topic: str, partition_id: int) -> ClientIdTopicPartition:
+        return ClientIdTopicPartition(self._client_id, topic, partition_id)
+
+    def lags(self) -> list[int]:
+        """The lag of each partition."""
+        return [metrics.lag for metrics in self.stats.values]
+
+    def get_and_maybe_put(self, topic: str, partition_id: int) -> FetcherLagMetrics:
+        """The partition's lag, registered with its first use."""
+        return self.stats.get_and_maybe_put(self._key(topic, partition_id))
+
+    def is_replica_in_sync(self, topic: str, partition_id: int) -> bool:
+        """True when the fetcher had everything the leader had committed."""
+        metrics = self.stats.get(self._key(topic, partition_id))
+        return metrics is not None and metrics.lag <= 0
+
+    def unregister(self, topic: str | None = None, partition_id: int = -1) -> None:
+        """Remove the gauge of one partition, or without a topic of all."""
+        keys = self.stats.keys if topic is None else [self._key(topic, partition_id)]
+        for key in keys:
+            metrics = self.stats.remove(key)
+            if metrics is not None:
+                metrics.unregister()
+
+
+class FetcherStats(KafkaMetricsGroup):
+    """Requests and bytes of one fetcher.
+
+    Mirrors: kafka.server.FetcherStats
+    """
+
+    def __init__(self, client_id: str, broker_host: str, broker_port: int) -> None:
+        self.tags = {"clientId": client_id, "brokerHost": broker_host, "brokerPort": str(broker_port)}  # const
+        self.request_rate = self.new_meter(FetcherMetrics.REQUESTS_PER_SEC, "requests", self.tags)  # const
+        self.byte_rate = self.new_meter(FetcherMetrics.BYTES_PER_SEC, "bytes", self.tags)  # const
+
+    def unregister(self) -> None:
+        """Remove both meters."""
+        self.remove_metric(FetcherMetrics.REQUESTS_PER_SEC, self.tags)
+        self.remove_metric(FetcherMetrics.BYTES_PER_SEC, self.tags)
+
+
+class PartitionFetchState:
+    """Where a partition stands: truncating its log, delayed after an error, or ready for the next Fetch.
+
+    Mirrors: kafka.server.PartitionFetchState
+    Differs: a due time by the thread's clock in place of a DelayedItem, which reads the system's
+    Left out: toString -- `__repr__`
+    """
+
+    __slots__ = ("_due_ms", "_time", "fetch_offset", "truncating_log")
+
+    def __init__(self, time: Time, fetch_offset: int, delay_ms: int = 0, truncating_log: bool = False) -> None:
+        self._time = time  # const
+        self.fetch_offset = fetch_offset  # const
+        self.truncating_log = truncating_log  # const
+        self._due_ms = time.milliseconds() + delay_ms if delay_ms > 0 else 0  # const
+
+    @property
+    def remaining_delay_ms(self) -> int:
+        """ms until the delay is over, 0 without one."""
+        return max(0, self._due_ms - self._time.milliseconds()) if self._due_ms else 0
+
+    @property
+    def is_delayed(self) -> bool:
+        """True while the delay lasts."""
+        return self.remaining_delay_ms > 0
+
+    @property
+    def is_ready_for_fetch(self) -> bool:
+        """True when it belongs into the next Fetch."""
+        return not self.truncating_log and not self.is_delayed
+
+    @property
+    def is_truncating_log(self) -> bool:
+        """True when the leader has to be asked where its epoch ends."""
+        return self.truncating_log and not self.is_delayed
+
+    def with_offset(self, fetch_offset: int, truncating_log: bool) -> PartitionFetchState:
+        """The same delay with another offset and phase."""
+        return PartitionFetchState(self._time, fetch_offset, self.remaining_delay_ms, truncating_log)
+
+    def __repr__(self) -> str:
+        return (
+            f"offset:{self.fetch_offset}-isReadyForFetch:{str(self.is_ready_for_fetch).lower()}"
+            f"-isTruncatingLog:{str(self.truncating_log).lower()}"
+        )
+
+
+class _FetchRequest(Protocol):
+    """What a fetcher must know of its own request.
+
+    Mirrors: kafka.server.AbstractFetcherThread.FetchRequest
+    """
+
+    @property
+    def is_empty(self) -> bool: ...
+
+    def offset(self, topic_partition: TopicPartition) -> int: ...
+
+
+class _PartitionData(Protocol):
+    """What a fetcher must know of one partition of an answer.
+
+    Mirrors: kafka.server.AbstractFetcherThread.PartitionData
+    """
+
+    @property
+    def error(self) -> Errors: ...
+
+    @property
+    def exception(self) -> BaseException | None: ...
+
+    @property
+    def to_records(self) -> MemoryRecords: ...
+
+    @property
+    def high_watermark(self) -> int: ...
+
+
+REQ = TypeVar("REQ", bound=_FetchRequest)
+PD = TypeVar("PD", bound=_PartitionData)
+
+
+class ResultWithPartitions(NamedTuple, Generic[R]):
+    """A result, and the partitions it could not be had for.
+
+    Mirrors: kafka.server.AbstractFetcherThread.ResultWithPartitions
+    """
+
+    result: R
+    partitions_with_error: set[TopicPartition]
+
+
+class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
+    """Asks one broker for the partitions in its charge, again and again, and hands the answers to the subclass.
+
+    Mirrors: kafka.server.AbstractFetcherThread
+    Thread: its own; handlers add and remove partitions
+    Locks: _partition_map_lock -> Partition's locks -> Log.lock. Data are appended under it, so that a partition that
+        has been removed is not written to any more.
+    Differs: a dict keeps the partitions in turn, in place of PartitionStates; the thread takes a Time
+    """
+
+    def __init__(
+        self,
+        name: str,
+        client_id: str,
+        source_broker: BrokerEndPoint,
+        fetch_back_off_ms: int = 0,
+        is_interruptible: bool = True,
+        include_log_truncation: bool = True,
+        time: Time = Time.SYSTEM,
+    ) -> None:
+        super().__init__(name, is_interruptible)
+        self.source_broker = source_broker  # const
+        self._fetch_back_off_ms = fetch_back_off_ms  # const
+        self._include_log_truncation = include_log_truncation  # const
+        self._time = time  # const
+        self._partition_map_lock = ReentrantLock()
+        self._partition_map_cond = self._partition_map_lock.new_condition()  # const
+        self.partition_states: dict[TopicPartition, PartitionFetchState] = {}  # volatile: holder of _partition_map_lock
+        self.fetcher_stats = FetcherStats(client_id, source_broker.host, source_broker.port)  # const
+        self.fetcher_lag_stats = FetcherLagStats(client_id)  # const
+
+    # ---- what a subclass defines
+
+    @abstractmethod
+    def process_partition_data(self, topic_partition: TopicPartition, fetch_offset: int, partition_data: PD) -> None:
+        """Append what was fetched."""
+
+    @abstractmethod
+    def handle_offset_out_of_range(self, topic_partition: TopicPartition) -> int:
+        """A new fetch offset for a partition whose old one the leader does not have."""
+
+    @abstractmethod
+    def handle_partitions_with_errors(self, partitions: Iterable[TopicPartition]) -> None:
+        """Deal with partitions that failed, perhaps since their leader changed."""
+
+    @abstractmethod
+    def build_leader_epoch_request(
+        self, all_partitions: Sequence[tuple[TopicPartition, PartitionFetchState]]
+    ) -> ResultWithPartitions[dict[TopicPartition, int]]:
+        """The latest leader epoch of each partition that is truncating."""
+
+    @abstractmethod
+    def fetch_epochs_from_leader(self, partitions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, EpochEndOffset]:
+        """Where the leader says those epochs end."""
+
+    @abstractmethod
+    def truncate(
+        self, fetched_epochs: Mapping[TopicPartition, EpochEndOffset]
+    ) -> ResultWithPartitions[dict[TopicPartition, int]]:
+        """Cut the logs there; the offsets to fetch from. (Kafka: maybeTruncate with an argument.)"""
+
+    @abstractmethod
+    def build_fetch_request(
+        self, partition_map: Sequence[tuple[TopicPartition, PartitionFetchState]]
+    ) -> ResultWithPartitions[REQ]:
+        """A Fetch for the partitions that are ready."""
+
+    @abstractmethod
+    def fetch(self, fetch_request: REQ) -> Sequence[tuple[TopicPartition, PD]]:
+        """Send it and wait for the answer."""
+
+    # ---- the loop
+
+    def shutdown(self) -> None:
+        """Stop the thread and remove its metrics."""
+        self.initiate_shutdown()
+        with self._partition_map_lock:
+            self._partition_map_cond.signal_all()
+        self.await_shutdown()
+        self.fetcher_stats.unregister()
+        self.fetcher_lag_stats.unregister()
+
+    def _states(self) -> list[tuple[TopicPartition, PartitionFetchState]]:
+        """Caller holds _partition_map_lock."""
+        return list(self.partition_states.items())
+
+    def do_work(self) -> None:
+        """Truncate what has a new leader, then one Fetch; without a partition that is ready, wait a while."""
+        self.maybe_truncate()
+        with self._partition_map_lock:
+            fetch_request, partitions_with_error = self.build_fetch_request(self._states())
+            if fetch_request.is_empty:
+                self.trace(
+                    "There are no active partitions. Back off for %d ms before sending a fetch request",
+                    self._fetch_back_off_ms,
+                )
+                self._partition_map_cond.await_(self._fetch_back_off_ms)
+            self.handle_partitions_with_errors(partitions_with_error)
+        if not fetch_request.is_empty:
+            self._process_fetch_request(fetch_request)
+
+    def maybe_truncate(self) -> None:
+        """Ask the leader where our latest epochs end, and cut off what goes beyond (KIP-101).
+
+        The question is asked without the lock; partitions that were taken away meanwhile are left alone.
+        """
+        with self._partition_map_lock:
+            epoch_requests, partitions_with_error = self.build_leader_epoch_request(self._states())
+        self.handle_partitions_with_errors(partitions_with_error)
+        if not epoch_requests:
+            return
+        fetched_epochs = self.fetch_epochs_from_leader(epoch_requests)
+        with self._partition_map_lock:
+            leader_epochs = {tp: epoch for tp, epoch in fetched_epochs.items() if tp in self.partition_states}
+            fetch_offsets, partitions_with_error = self.truncate(leader_epochs)
+            self.handle_partitions_with_errors(partitions_with_error)
+            self._mark_truncation_complete_and_update_fetch_offset(fetch_offsets)
+
+    def _process_fetch_request(self, fetch_request: REQ) -> None:
+        partitions_with_error: set[TopicPartition] = set()
+        response_data: Sequence[tuple[TopicPartition, PD]] = ()
+        try:
+            self.trace("Sending fetch request %s", fetch_request)
+            response_data = self.fetch(fetch_request)
+        except Exception as e:  # noqa: BLE001  a lost connection, or any other failure: try again after a pause
+            if self.is_running:
+                self.warn("Error in response for fetch request %s", fetch_request, exc=e)
+                with self._partition_map_lock:
+                    partitions_with_error |= self.partition_states.keys()
+                    self._partition_map_cond.await_(self._fetch_back_off_ms)
+        self.fetcher_stats.request_rate.mark()
+        if response_data:
+            with self._partition_map_lock:
+                for topic_partition, partition_data in response_data:
+                    state = self.partition_states.get(topic_partition)
+                    # it may have been removed, added again or truncated while the Fetch was under way
+                    if (
+                        state is not None
+                        and fetch_request.offset(topic_partition) == state.fetch_offset
+                        and state.is_ready_for_fetch
+                        and not self._process_one(topic_partition, state, partition_data)
+                    ):
+                        partitions_with_error.add(topic_partition)
+        if partitions_with_error:
+            self.debug("Handling errors for partitions %s", partitions_with_error)
+            self.handle_partitions_with_errors(partitions_with_error)
+
+    def _process_one(self, tp: TopicPartition, state: PartitionFetchState, partition_data: PD) -> bool:
+        """Handle one partition of an answer; False if it has to pause. Caller holds _partition_map_lock."""
+        error = partition_data.error
+        if error is Errors.NONE:
+            return self._process_records(tp, state, partition_data)
+        if error is Errors.OFFSET_OUT_OF_RANGE:
+            try:
+                new_offset = self.handle_offset_out_of_range(tp)
+            except FatalExitError:
+                raise
+            except Exception as e:  # noqa: BLE001  the leader may have changed: ask again later
+                self.error("Error getting offset for partition %s", tp, exc=e)
+                return False
+            self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
+            self.info(
+                "Current offset %d for partition %s is out of range, which typically implies a leader change. "
+                "Reset fetch offset to %d",
+                state.fetch_offset,
+                tp,
+                new_offset,
+            )
+            return True
+        if error is Errors.NOT_LEADER_FOR_PARTITION:
+            self.info(
+                "Remote broker is not the leader for partition %s, which could indicate that the partition is being "
+                "moved",
+                tp,
+            )
+        else:
+            self.error(
+                "Error for partition %s at offset %d", tp, state.fetch_offset, exc=partition_data.exception
+            )
+        return False
+
+    def _process_records(self, tp: TopicPartition, state: PartitionFetchState, partition_data: PD) -> bool:
+        """Append; False after an error that may pass. Caller holds _partition_map_lock."""
+        try:
+            records = partition_data.to_records
+            new_offset = state.fetch_offset
+            for batch in records.batches():
+                new_offset = batch.next_offset()
+            lag = max(0, partition_data.high_watermark - new_offset)
+            self.fetcher_lag_stats.get_and_maybe_put(tp.topic, tp.partition).lag = lag
+            # from here on the data belong to the subclass
+            self.process_partition_data(tp, state.fetch_offset, partition_data)
+            valid_bytes = records.valid_bytes()
+            # a thread that copies between log directories may be done with the partition now
+            if valid_bytes > 0 and tp in self.partition_states:
+                self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
+                self.fetcher_stats.byte_rate.mark(valid_bytes)
+            return True
+        except CorruptRecordException as e:
+            # It must not stop the other partitions; and if the leader was in the middle of a truncation or a write,
+            # the next Fetch gets good data.
+            self.error(
+                "Found invalid messages during fetch for partition %s offset %d", tp, state.fetch_offset, exc=e
+            )
+            return False
+        except KafkaStorageException as e:
+            self.error("Error while processing data for partition %s", tp, exc=e)
+            return False
+        except FatalExitError:
+            raise
+        except Exception as e:
+            raise KafkaException(f"Error processing data for partition {tp} offset {state.fetch_offset}") from e
+
+    def _update_and_move_to_end(self, tp: TopicPartition, state: PartitionFetchState) -> None:
+        """Caller holds _partition_map_lock. The others come first in the next Fetch, whose size is limited."""
+        self.partition_states.pop(tp, None)
+        self.partition_states[tp] = state
+
+    # ---- partitions come and go
+
+    def mark_partitions_for_truncation(self, topic_partition: TopicPartition, truncation_offset: int) -> None:
+        """Have the log of a partition truncated; IllegalStateException in a thread that never truncates."""
+        if not self._include_log_truncation:
+            raise IllegalStateException("Truncation should not be requested if includeLogTruncation is disabled")
+        with self._partition_map_lock:
+            state = self.partition_states.get(topic_partition)
+            if state is not None:
+                self._update_and_move_to_end(
+                    topic_partition, state.with_offset(min(truncation_offset, state.fetch_offset), True)
+                )
+            self._partition_map_cond.signal_all()
+
+    def add_partitions(self, initial_fetch_offsets: Mapping[TopicPartition, int]) -> None:
+        """Fetch these too, unless they are fetched already; an offset below 0 is found by asking the leader."""
+        with self._partition_map_lock:
+            states = dict(self.partition_states)
+            for tp, initial_fetch_offset in initial_fetch_offsets.items():
+                if tp not in states:
+                    offset = initial_fetch_offset if initial_fetch_offset >= 0 else self.handle_offset_out_of_range(tp)
+                    states[tp] = PartitionFetchState(self._time, offset, truncating_log=self._include_log_truncation)
+            self.partition_states = _grouped_by_topic(states)
+            self._partition_map_cond.signal_all()
+
+    def _mark_truncation_complete_and_update_fetch_offset(self, fetch_offsets: Mapping[TopicPartition, int]) -> None:
+        """Caller holds _partition_map_lock."""
+        self.partition_states = _grouped_by_topic(
+            {
+                tp: state.with_offset(fetch_offsets[tp], False) if tp in fetch_offsets else state
+                for tp, state in self.partition_states.items()
+            }
+        )
+
+    def delay_partitions(self, partitions: Iterable[TopicPartition], delay: int) -> None:
+        """Leave these out of the next Fetches for `delay` ms."""
+        with self._partition_map_lock:
+            for tp in partitions:
+                state = self.partition_states.get(tp)
+                if state is not None and not state.is_delayed:
+                    self._update_and_move_to_end(
+                        tp, PartitionFetchState(self._time, state.fetch_offset, delay, state.truncating_log)
+                    )
+            self._partition_map_cond.signal_all()
+
+    def remove_partitions(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Fetch these no more. When this returns, this thread does not write to them."""
+        with self._partition_map_lock:
+            for tp in topic_partitions:
+                self.partition_states.pop(tp, None)
+                self.fetcher_lag_stats.unregister(tp.topic, tp.partition)
+
+    def partition_count(self) -> int:
+        """How many partitions are fetched."""
+        with self._partition_map_lock:
+            return len(self.partition_states)
+
+    @property
+    def partitions_and_offsets(self) -> dict[TopicPartition, BrokerAndInitialOffset]:
+        """The partitions with their offsets, as add_fetcher_for_partitions takes them."""
+        with self._partition_map_lock:
+            return {
+                tp: BrokerAndInitialOffset(self.source_broker, state.fetch_offset)
+                for tp, state in self.partition_states.items()
+            }
+
+
+def _grouped_by_topic(states: dict[TopicPartition, Any]) -> dict[TopicPartition, Any]:
+    """The same states with each topic's partitions in a row: a Fetch names the topic once for all of them."""
+    topics: dict[str, list[TopicPartition]] = {}
+    for tp in states:
+        topics.setdefault(tp.topic, []).append(tp)
+    return {tp: states[tp] for partitions in topics.values() for tp in partitions}

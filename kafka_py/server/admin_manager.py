@@ -1,0 +1,255 @@
+"""Creates and deletes topics for the admin APIs, and waits until the cluster knows.
+
+Mirrors: core/src/main/scala/kafka/server/AdminManager.scala @ 1.1.1
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping
+from typing import TYPE_CHECKING, Any
+
+from kafka_py.admin.admin_utils import AdminUtils
+from kafka_py.admin.broker_metadata import BrokerMetadata
+from kafka_py.common.errors import (
+    AdminOperationException,
+    ApiException,
+    InvalidPartitionsException,
+    InvalidReplicaAssignmentException,
+    InvalidRequestException,
+    PolicyViolationException,
+    ReassignmentInProgressException,
+    TopicAlreadyMarkedForDeletionException,
+    UnknownTopicOrPartitionException,
+)
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.api_error import ApiError
+from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
+from kafka_py.log.log_config import LogConfig
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.delayed_create_partitions import CreatePartitionsMetadata, DelayedCreatePartitions
+from kafka_py.server.delayed_delete_topics import DelayedDeleteTopics, DeleteTopicMetadata
+from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
+from kafka_py.server.delayed_operation_key import TopicKey
+from kafka_py.utils.logging import Logging
+from kafka_py.zk.admin_zk_client import AdminZkClient
+
+if TYPE_CHECKING:
+    from kafka_py.common.metrics.metrics import Metrics
+    from kafka_py.common.network.listener_name import ListenerName
+    from kafka_py.server.kafka_config import KafkaConfig
+    from kafka_py.server.metadata_cache import MetadataCache
+    from kafka_py.zk.kafka_zk_client import KafkaZkClient
+
+NO_NUM_PARTITIONS = CreateTopicsRequest.NO_NUM_PARTITIONS
+NO_REPLICATION_FACTOR = CreateTopicsRequest.NO_REPLICATION_FACTOR
+
+
+class AdminManager(Logging, KafkaMetricsGroup):
+    """Does the work behind CreateTopics, CreatePartitions and DeleteTopics, on the controller's broker.
+
+    Mirrors: kafka.server.AdminManager
+    Thread: request handlers; completion also from the purgatory's reaper.
+    Left out: describeConfigs, alterConfigs, configSynonyms, brokerSynonyms, configType, createTopicConfigEntry,
+        createBrokerConfigEntry, allConfigs, createResponseConfig, loadedConfigs, resourceNameToBrokerId,
+        perBrokerConfigs, validateConfigPolicy, checkBrokerId -- the config APIs come with stage 6
+    """
+
+    def __init__(
+        self, config: KafkaConfig, metrics: Metrics, metadata_cache: MetadataCache, zk_client: KafkaZkClient
+    ) -> None:
+        """Start the purgatory for topic operations."""
+        self.config = config  # const
+        self.metrics = metrics  # const
+        self.metadata_cache = metadata_cache  # const
+        self.zk_client = zk_client  # const
+        self.log_ident = f"[Admin Manager on Broker {config.broker_id}]: "  # const
+        self._topic_purgatory: DelayedOperationPurgatory[DelayedOperation] = DelayedOperationPurgatory.apply(
+            "topic", config.broker_id
+        )  # const
+        self._admin_zk_client = AdminZkClient(zk_client)  # const
+
+    @property
+    def has_delayed_topic_operations(self) -> bool:
+        """Whether a request waits for a topic to appear or vanish."""
+        return self._topic_purgatory.delayed != 0
+
+    def try_complete_delayed_topic_operations(self, topic: str) -> None:
+        """Look again at the requests that wait for this topic."""
+        key = TopicKey(topic)
+        completed = self._topic_purgatory.check_and_complete(key)
+        self.debug("Request key %s unblocked %s topic requests.", key.key_label, completed)
+
+    def create_topics(
+        self,
+        timeout: int,
+        validate_only: bool,
+        create_info: Mapping[str, CreateTopicsRequest.TopicDetails],
+        response_callback: Callable[[dict[str, ApiError]], None],
+    ) -> None:
+        """Write the assignments to ZooKeeper; call back when every topic has its leaders, failed, or took too long.
+
+        timeout: ms; 0 or less does not wait.
+        """
+        brokers = [BrokerMetadata(broker.id, broker.rack) for broker in self.metadata_cache.get_alive_brokers]
+        metadata = [
+            self._create_topic(topic, arguments, brokers, validate_only) for topic, arguments in create_info.items()
+        ]
+        self._complete_or_watch(timeout, validate_only, metadata, create_info.keys(), response_callback)
+
+    def _create_topic(
+        self,
+        topic: str,
+        arguments: CreateTopicsRequest.TopicDetails,
+        brokers: list[BrokerMetadata],
+        validate_only: bool,
+    ) -> CreatePartitionsMetadata:
+        try:
+            configs = dict(arguments.configs)
+            for key, value in configs.items():
+                # java.util.Properties, into which Kafka puts them, refuses null with a NullPointerException.
+                if value is None:
+                    raise TypeError(f"null value for topic config {key}")
+            LogConfig.validate(configs)
+            assignments = self._assignments(arguments, brokers)
+            self.trace("Assignments for topic %s are %s ", topic, assignments)
+            if validate_only:
+                self._admin_zk_client.validate_create_or_update_topic(topic, assignments, configs, update=False)
+            else:
+                self._admin_zk_client.create_or_update_topic_partition_assignment_path_in_zk(
+                    topic, assignments, configs, update=False
+                )
+            return CreatePartitionsMetadata(topic, assignments, ApiError.NONE)
+        except (PolicyViolationException, ApiException) as e:
+            # What a client did wrong is worth less noise than what we did.
+            self.info("Error processing create topic request for topic %s with arguments %s", topic, arguments, exc=e)
+            return CreatePartitionsMetadata(topic, {}, ApiError.from_throwable(e))
+        except Exception as e:  # noqa: BLE001 -- one topic's failure is an answer, not the end of the request
+            self.error("Error processing create topic request for topic %s with arguments %s", topic, arguments, exc=e)
+            return CreatePartitionsMetadata(topic, {}, ApiError.from_throwable(e))
+
+    @staticmethod
+    def _assignments(
+        arguments: CreateTopicsRequest.TopicDetails, brokers: list[BrokerMetadata]
+    ) -> dict[int, list[int]]:
+        given = arguments.replicas_assignments
+        if not given:
+            return AdminUtils.assign_replicas_to_brokers(
+                brokers, arguments.num_partitions, arguments.replication_factor
+            )
+        if (
+            arguments.num_partitions != NO_NUM_PARTITIONS
+            or arguments.replication_factor != NO_REPLICATION_FACTOR
+        ):
+            raise InvalidRequestException(
+                "Both numPartitions or replicationFactor and replicasAssignments were set. "
+                "Both cannot be used at the same time."
+            )
+        # As with the topic tool, nobody checks that the brokers exist.
+        return {partition: list(replicas) for partition, replicas in given.items()}
+
+    def _complete_or_watch(
+        self,
+        timeout: int,
+        validate_only: bool,
+        metadata: list[CreatePartitionsMetadata],
+        topics: Collection[str],
+        response_callback: Callable[[dict[str, ApiError]], None],
+    ) -> None:
+        """Answer at once when there is nothing to wait for or no time to; else park the request."""
+        if timeout <= 0 or validate_only or not any(m.error.is_success() for m in metadata):
+            results = {}
+            for m in metadata:
+                timed_out = m.error.is_success() and not validate_only
+                results[m.topic] = ApiError(Errors.REQUEST_TIMED_OUT, None) if timed_out else m.error
+            response_callback(results)
+        else:
+            delayed_create = DelayedCreatePartitions(timeout, metadata, self, response_callback)
+            self._topic_purgatory.try_complete_else_watch(delayed_create, [TopicKey(topic) for topic in topics])
+
+    def delete_topics(
+        self, timeout: int, topics: Collection[str], response_callback: Callable[[dict[str, Errors]], None]
+    ) -> None:
+        """Mark the topics for deletion; call back when they are gone, failed, or it took too long. timeout: ms."""
+        metadata = [DeleteTopicMetadata(topic, self._delete_topic(topic)) for topic in topics]
+        if timeout <= 0 or not any(m.error is Errors.NONE for m in metadata):
+            response_callback(
+                {m.topic: Errors.REQUEST_TIMED_OUT if m.error is Errors.NONE else m.error for m in metadata}
+            )
+        else:
+            delayed_delete = DelayedDeleteTopics(timeout, metadata, self, response_callback)
+            self._topic_purgatory.try_complete_else_watch(delayed_delete, [TopicKey(topic) for topic in topics])
+
+    def _delete_topic(self, topic: str) -> Errors:
+        try:
+            self._admin_zk_client.delete_topic(topic)
+        except TopicAlreadyMarkedForDeletionException:
+            # Somebody else asked before: wait for the same end.
+            self.debug("Topic %s is already marked for deletion", topic)
+        except Exception as e:  # noqa: BLE001 -- one topic's failure is an answer, not the end of the request
+            self.error("Error processing delete topic request for topic %s", topic, exc=e)
+            return Errors.for_exception(e)
+        return Errors.NONE
+
+    def create_partitions(
+        self,
+        timeout: int,
+        new_partitions: Mapping[str, Any],
+        validate_only: bool,
+        listener_name: ListenerName,
+        callback: Callable[[dict[str, ApiError]], None],
+    ) -> None:
+        """Add partitions to topics; call back when they have leaders, failed, or it took too long.
+
+        new_partitions: topic -> NewPartitions with total_count and, optionally, assignments. timeout: ms.
+        """
+        reassigning = self.zk_client.reassign_partitions_in_progress
+        all_brokers = self._admin_zk_client.get_broker_metadatas()
+        metadata = []
+        for topic, new_partition in new_partitions.items():
+            try:
+                if reassigning:
+                    # A topic that is being reassigned has no replication factor one could go by.
+                    raise ReassignmentInProgressException("A partition reassignment is in progress.")
+                assignment = self._add_partitions(topic, new_partition, all_brokers, validate_only)
+                metadata.append(CreatePartitionsMetadata(topic, assignment, ApiError.NONE))
+            except (AdminOperationException, ApiException) as e:
+                metadata.append(CreatePartitionsMetadata(topic, {}, ApiError.from_throwable(e)))
+        self._complete_or_watch(timeout, validate_only, metadata, new_partitions.keys(), callback)
+
+    def _add_partitions(
+        self, topic: str, new_partition: Any, all_brokers: list[BrokerMetadata], validate_only: bool
+    ) -> Mapping[int, list[int]]:
+        existing = {
+            tp.partition: replicas
+            for tp, replicas in self.zk_client.get_replica_assignment_for_topics({topic}).items()
+        }
+        if not existing:
+            raise UnknownTopicOrPartitionException(f"The topic '{topic}' does not exist.")
+        old, new = len(existing), new_partition.total_count()
+        if new < old:
+            raise InvalidPartitionsException(
+                f"Topic currently has {old} partitions, which is higher than the requested {new}."
+            )
+        if new == old:
+            raise InvalidPartitionsException(f"Topic already has {old} partitions.")
+        assignments = new_partition.assignments()
+        reassignment = None
+        if assignments is not None:
+            known = {broker.id for broker in all_brokers}
+            unknown = [b for b in dict.fromkeys(b for replicas in assignments for b in replicas) if b not in known]
+            if unknown:
+                raise InvalidReplicaAssignmentException(
+                    f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."
+                )
+            if len(assignments) != new - old:
+                raise InvalidReplicaAssignmentException(
+                    f"Increasing the number of partitions by {new - old} but {len(assignments)} assignments provided."
+                )
+            reassignment = {old + index: list(replicas) for index, replicas in enumerate(assignments)}
+        return self._admin_zk_client.add_partitions(
+            topic, existing, all_brokers, new, reassignment, validate_only=validate_only
+        )
+
+    def shutdown(self) -> None:
+        """End the purgatory."""
+        self._topic_purgatory.shutdown()

@@ -1,0 +1,62 @@
+"""Checkpoints of one offset per partition: recovery points, log start offsets, high watermarks.
+
+Mirrors: core/src/main/scala/kafka/server/checkpoints/OffsetCheckpointFile.scala @ 1.1.1
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+from typing import TYPE_CHECKING
+
+from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.server.checkpoints.checkpoint_file import CheckpointFile
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
+
+
+class OffsetCheckpointFile:
+    """A file of `topic partition offset` lines.
+
+    Mirrors: kafka.server.checkpoints.OffsetCheckpointFile
+    Thread: any.
+    """
+
+    CURRENT_VERSION = 0
+
+    class Formatter:
+        """One line: topic, partition, offset, separated by white space.
+
+        Mirrors: kafka.server.checkpoints.OffsetCheckpointFile.Formatter
+        """
+
+        def to_line(self, entry: tuple[TopicPartition, int]) -> str:
+            """The line for one partition."""
+            (topic, partition), offset = entry
+            return f"{topic} {partition} {offset}"
+
+        def from_line(self, line: str) -> tuple[TopicPartition, int] | None:
+            """The partition and offset of a line, None unless it has three fields."""
+            fields = line.split()
+            if len(fields) != 3:
+                return None
+            return TopicPartition(fields[0], int(fields[1])), int(fields[2])
+
+    def __init__(
+        self, file: str | os.PathLike[str], log_dir_failure_channel: LogDirFailureChannel | None = None
+    ) -> None:
+        self.file = pathlib.Path(file)  # const
+        self.checkpoint: CheckpointFile[tuple[TopicPartition, int]] = CheckpointFile(
+            self.file, self.CURRENT_VERSION, self.Formatter(), log_dir_failure_channel, str(self.file.absolute().parent)
+        )  # const
+
+    def write(self, offsets: Mapping[TopicPartition, int]) -> None:
+        """Replace the content with `offsets`; raises KafkaStorageException."""
+        self.checkpoint.write(list(offsets.items()))
+
+    def read(self) -> dict[TopicPartition, int]:
+        """The offsets in the file; raises KafkaStorageException."""
+        return dict(self.checkpoint.read())

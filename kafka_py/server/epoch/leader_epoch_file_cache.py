@@ -1,0 +1,208 @@
+"""Which offset each leader epoch of a replica began at.
+
+A follower asks its leader where the follower's last epoch ended, and truncates there (KIP-101).
+
+Mirrors: core/src/main/scala/kafka/server/epoch/LeaderEpochFileCache.scala @ 1.1.1
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import EpochEntry
+from kafka_py.utils.concurrent import ReentrantLock
+from kafka_py.utils.logging import Logging
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import LeaderEpochCheckpoint
+    from kafka_py.server.log_offset_metadata import LogOffsetMetadata
+
+__all__ = ["UNDEFINED_EPOCH", "UNDEFINED_EPOCH_OFFSET", "EpochEntry", "LeaderEpochCache", "LeaderEpochFileCache"]
+
+UNDEFINED_EPOCH = -1  # as org.apache.kafka.common.requests.EpochEndOffset
+UNDEFINED_EPOCH_OFFSET = -1
+
+
+class LeaderEpochCache(Protocol):
+    """What Log, Partition and ReplicaManager need of the cache.
+
+    Mirrors: kafka.server.epoch.LeaderEpochCache
+    """
+
+    def assign(self, epoch: int, offset: int) -> None:
+        """Note that `epoch` begins at `offset`."""
+
+    def latest_epoch(self) -> int:
+        """The newest epoch, -1 if none."""
+
+    def end_offset_for(self, requested_epoch: int) -> int:
+        """The offset after the last message of an epoch, -1 if unknown."""
+
+    def clear_and_flush_latest(self, offset: int) -> None:
+        """Drop epochs that begin at or after `offset`."""
+
+    def clear_and_flush_earliest(self, offset: int) -> None:
+        """Drop epochs that ended before `offset`."""
+
+    def clear_and_flush(self) -> None:
+        """Drop everything, on disk as well."""
+
+    def clear(self) -> None:
+        """Drop everything in memory."""
+
+
+class LeaderEpochFileCache(Logging):
+    """The (epoch, start offset) entries of one replica, kept in its leader-epoch-checkpoint file.
+
+    Mirrors: kafka.server.epoch.LeaderEpochFileCache
+    Thread: any; writers hold the lock.
+    Differs: Kafka takes a read-write lock for every look-up. Here the entries are an immutable tuple, replaced under
+        the lock and read without it, so an append of a known epoch costs one comparison.
+    """
+
+    def __init__(
+        self, topic_partition: TopicPartition, leo: Callable[[], LogOffsetMetadata], checkpoint: LeaderEpochCheckpoint
+    ) -> None:
+        self._topic_partition = topic_partition  # const
+        self._leo = leo  # const
+        self._checkpoint = checkpoint  # const
+        self._lock = ReentrantLock()
+        self._epochs: tuple[EpochEntry, ...] = tuple(checkpoint.read())  # volatile: writer under _lock
+
+    def assign(self, epoch: int, offset: int) -> None:
+        """Record that `epoch` starts at `offset`, if it is newer than all others; later calls change nothing."""
+        epochs = self._epochs
+        if epochs and epochs[-1].epoch == epoch and offset >= epochs[-1].start_offset:
+            return  # every append but the first of an epoch ends here
+        with self._lock:
+            if epoch >= 0 and epoch > self.latest_epoch() and offset >= self._latest_offset():
+                self.info(
+                    "Updated PartitionLeaderEpoch. %s. Cache now contains %d entries.",
+                    self.epoch_change_msg(epoch, offset),
+                    len(self._epochs),
+                )
+                self._epochs = (*self._epochs, EpochEntry(epoch, offset))
+                self._flush()
+            else:
+                self.validate_and_maybe_warn(epoch, offset)
+
+    def latest_epoch(self) -> int:
+        """The newest epoch that has messages, -1 if there is none."""
+        epochs = self._epochs
+        return epochs[-1].epoch if epochs else UNDEFINED_EPOCH
+
+    def end_offset_for(self, requested_epoch: int) -> int:
+        """Where the requested epoch ended: the start of the next one, or the log end for the newest; -1 if unknown.
+
+        An epoch below the first known one gives -1, so that a follower falls back to its high watermark.
+        """
+        epochs = self._epochs
+        offset = UNDEFINED_EPOCH_OFFSET
+        if requested_epoch == UNDEFINED_EPOCH or not epochs:
+            offset = UNDEFINED_EPOCH_OFFSET
+        elif requested_epoch == epochs[-1].epoch:
+            offset = self._leo().message_offset
+        elif requested_epoch >= epochs[0].epoch:
+            offset = next((e.start_offset for e in epochs if e.epoch > requested_epoch), UNDEFINED_EPOCH_OFFSET)
+        self.debug(
+            "Processed offset for epoch request for partition %s epoch:%d and returning offset %d from epoch list of "
+            "size %d",
+            self._topic_partition,
+            requested_epoch,
+            offset,
+            len(epochs),
+        )
+        return offset
+
+    def clear_and_flush_latest(self, offset: int) -> None:
+        """Remove the entries that start at `offset` or later."""
+        with self._lock:
+            before = self._epochs
+            if 0 <= offset <= self._latest_offset():
+                self._epochs = tuple(e for e in before if e.start_offset < offset)
+                self._flush()
+                self.info(
+                    "Cleared latest %s entries from epoch cache based on passed offset %d leaving %d in EpochFile for "
+                    "partition %s",
+                    before[len(self._epochs) :],
+                    offset,
+                    len(self._epochs),
+                    self._topic_partition,
+                )
+
+    def clear_and_flush_earliest(self, offset: int) -> None:
+        """Remove the entries before `offset`; the epoch that `offset` belongs to then starts at `offset`."""
+        with self._lock:
+            before = self._epochs
+            if not (offset >= 0 and self._earliest_offset() < offset):
+                return
+            earliest = tuple(e for e in before if e.start_offset < offset)
+            if not earliest:
+                return
+            rest = tuple(e for e in before if e.start_offset >= offset)
+            if not rest or offset < rest[0].start_offset:
+                rest = (EpochEntry(earliest[-1].epoch, offset), *rest)
+            self._epochs = rest
+            self._flush()
+            self.info(
+                "Cleared earliest %d entries from epoch cache based on passed offset %d leaving %d in EpochFile for "
+                "partition %s",
+                len(set(before) - set(rest)),
+                offset,
+                len(rest),
+                self._topic_partition,
+            )
+
+    def clear_and_flush(self) -> None:
+        """Remove all entries, from the file as well."""
+        with self._lock:
+            self._epochs = ()
+            self._flush()
+
+    def clear(self) -> None:
+        """Remove all entries from memory only."""
+        with self._lock:
+            self._epochs = ()
+
+    def epoch_entries(self) -> list[EpochEntry]:
+        """A copy of the entries, oldest first."""
+        return list(self._epochs)
+
+    def _earliest_offset(self) -> int:
+        return self._epochs[0].start_offset if self._epochs else -1
+
+    def _latest_offset(self) -> int:
+        return self._epochs[-1].start_offset if self._epochs else -1
+
+    def _flush(self) -> None:
+        self._checkpoint.write(self._epochs)
+
+    def epoch_change_msg(self, epoch: int, offset: int) -> str:
+        """The text that names the offered entry and the newest one."""
+        return (
+            f"New: {{epoch:{epoch}, offset:{offset}}}, Current: {{epoch:{self.latest_epoch()}, "
+            f"offset:{self._latest_offset()}}} for Partition: {self._topic_partition}"
+        )
+
+    def validate_and_maybe_warn(self, epoch: int, offset: int) -> None:
+        """Warn about an assignment that goes back in epoch or offset; AssertionError for a negative epoch."""
+        if epoch < 0:
+            raise AssertionError(
+                "Received a PartitionLeaderEpoch assignment for an epoch < 0. This should not happen. "
+                + self.epoch_change_msg(epoch, offset)
+            )
+        if epoch < self.latest_epoch():
+            self.warn(
+                "Received a PartitionLeaderEpoch assignment for an epoch < latestEpoch. This implies messages have "
+                "arrived out of order. %s",
+                self.epoch_change_msg(epoch, offset),
+            )
+        elif offset < self._latest_offset():
+            self.warn(
+                "Received a PartitionLeaderEpoch assignment for an offset < latest offset for the most recent, stored "
+                "PartitionLeaderEpoch. This implies messages have arrived out of order. %s",
+                self.epoch_change_msg(epoch, offset),
+            )

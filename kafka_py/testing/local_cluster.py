@@ -1,0 +1,235 @@
+"""A ZooKeeper and some brokers on this machine, each a process of its own, started through bin/ as a user would.
+
+Used by the lab, the integration tests and the benchmarks. Nothing here knows the broker's insides: processes are
+started, watched through what they print, and stopped or killed by signals.
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from types import TracebackType
+
+from kafka_py.common.utils.time import Time
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = ROOT / "bin"
+STARTED = re.compile(r"\[KafkaServer id=\d+\] started")
+LISTENING = re.compile(r"Awaiting socket connections on \S*?:(\d+)")
+METRICS = re.compile(r"Metrics at http://[^:]+:(\d+)")
+ZOOKEEPER_LISTENING = re.compile(r"binding to port \S*?:(\d+)")
+START_TIMEOUT_S = 60
+STOP_TIMEOUT_S = 60
+
+
+class LocalProcess:
+    """One child process whose output goes to a file that can be read while it runs."""
+
+    def __init__(self, name: str, command: Sequence[str], home: pathlib.Path, environment: Mapping[str, str]) -> None:
+        self.name = name
+        self.output = home / f"{name}.out"
+        self._time = Time.SYSTEM
+        with open(self.output, "ab") as out:
+            self._process = subprocess.Popen(
+                command,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
+    def is_running(self) -> bool:
+        return self._process.poll() is None
+
+    def text(self) -> str:
+        """Everything it has printed since its first start in this directory."""
+        return self.output.read_text(errors="replace")
+
+    def wait_for(self, pattern: re.Pattern[str], since: int = 0, timeout_s: float = START_TIMEOUT_S) -> re.Match[str]:
+        """Wait until it prints something that matches, behind the character ``since`` of its output.
+
+        Raises RuntimeError with the end of its output when it ends first or the time is up.
+        """
+        deadline = self._time.milliseconds() + timeout_s * 1000
+        while True:
+            ended = not self.is_running
+            found = pattern.search(self.text(), since)
+            if found:
+                return found
+            if ended or self._time.milliseconds() > deadline:
+                what = f"ended with {self._process.returncode}" if ended else "did not say"
+                raise RuntimeError(f"{self.name} {what} before {pattern.pattern!r}:\n{self.text()[since:][-4000:]}")
+            self._time.sleep(10)
+
+    def signal(self, number: int) -> None:
+        self._process.send_signal(number)
+
+    def kill(self) -> None:
+        """kill -9, and wait until it is gone."""
+        if self.is_running:
+            self._process.kill()
+        self._process.wait()
+
+    def stop(self, timeout_s: float = STOP_TIMEOUT_S) -> int:
+        """SIGTERM, then wait; gives the exit code. What does not stop in time is killed and reported as -9."""
+        if self.is_running:
+            self._process.terminate()
+        try:
+            return self._process.wait(timeout_s)
+        except subprocess.TimeoutExpired:
+            self.kill()
+            return -signal.SIGKILL
+
+
+class LocalBroker:
+    """One broker: its properties, its directories, and the process that runs it, if any."""
+
+    def __init__(self, id: int, home: pathlib.Path, properties: Mapping[str, str]) -> None:
+        self.id = id
+        self.home = home
+        self.properties = dict(properties)
+        self.port = 0
+        self.metrics_port = 0
+        self._process: LocalProcess | None = None
+        home.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def address(self) -> str:
+        return f"127.0.0.1:{self.port}"
+
+    @property
+    def log_dirs(self) -> list[pathlib.Path]:
+        return [pathlib.Path(part) for part in self.properties["log.dirs"].split(",")]
+
+    @property
+    def process(self) -> LocalProcess:
+        """The running (or last) process; RuntimeError before the first start."""
+        if self._process is None:
+            raise RuntimeError(f"broker {self.id} was never started")
+        return self._process
+
+    def start(self, environment: Mapping[str, str] | None = None) -> LocalBroker:
+        """Start the broker and wait until it serves. A port it got by chance is kept for its next start."""
+        path = self.home / "server.properties"
+        path.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
+        since = len(self._process.text()) if self._process is not None else 0
+        command = [sys.executable, str(BIN / "kafka-server-start.py"), str(path)]
+        env = {"LOG_DIR": str(self.home / "logs"), **(environment or {})}
+        self._process = LocalProcess(f"broker-{self.id}", command, self.home, env)
+        self._process.wait_for(STARTED, since)
+        self.port = int(self._process.wait_for(LISTENING, since)[1])
+        found = METRICS.search(self._process.text(), since)
+        self.metrics_port = int(found[1]) if found else 0
+        self.properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
+        return self
+
+
+class LocalCluster:
+    """A context manager: one ZooKeeper and N brokers in a temporary or given directory.
+
+    zookeeper is "embedded", "real" (Apache ZooKeeper, needs a Java runtime) or the connect string of one that runs.
+    port is the first broker's; the others take the next ones. 0 lets the system choose.
+    """
+
+    def __init__(
+        self,
+        brokers: int = 1,
+        *,
+        port: int = 0,
+        zookeeper: str = "embedded",
+        home: pathlib.Path | None = None,
+        properties: Mapping[str, str] | None = None,
+        log_dirs: int = 1,
+    ) -> None:
+        self._temporary = home is None
+        self.home = home or pathlib.Path(tempfile.mkdtemp(prefix="kafka_py-"))
+        self._zookeeper_kind = zookeeper
+        self.zookeeper: LocalProcess | None = None
+        self.zookeeper_connect = "" if zookeeper in ("embedded", "real") else zookeeper
+        self.brokers = [
+            LocalBroker(id, self.home / f"broker-{id}", self._properties(id, port, log_dirs, properties or {}))
+            for id in range(brokers)
+        ]
+
+    def _properties(self, id: int, port: int, log_dirs: int, more: Mapping[str, str]) -> dict[str, str]:
+        home = self.home / f"broker-{id}"
+        return {
+            "broker.id": str(id),
+            "listeners": f"PLAINTEXT://127.0.0.1:{port + id if port else 0}",
+            "log.dirs": ",".join(str(home / f"data-{n}") for n in range(log_dirs)),
+            "offsets.topic.replication.factor": "1",
+            "kafka.py.http.listener": "127.0.0.1:0",
+            **more,
+        }
+
+    @property
+    def bootstrap_servers(self) -> str:
+        return ",".join(broker.address for broker in self.brokers)
+
+    def __enter__(self) -> LocalCluster:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def start(self) -> LocalCluster:
+        try:
+            if not self.zookeeper_connect:
+                self.start_zookeeper()
+            for broker in self.brokers:
+                broker.properties["zookeeper.connect"] = self.zookeeper_connect
+                broker.start()
+        except BaseException:
+            self.close()
+            raise
+        return self
+
+    def start_zookeeper(self, port: int = 0) -> None:
+        """Start ZooKeeper on the port (0 = any free one) over the cluster's own data directory."""
+        path = self.home / "zookeeper.properties"
+        real = self._zookeeper_kind == "real"
+        chosen = port or (_free_port() if real else 0)
+        path.write_text(
+            f"dataDir={self.home / 'zookeeper'}\nclientPort={chosen}\nclientPortAddress=127.0.0.1\n"
+            "maxClientCnxns=0\ntickTime=500\nadmin.enableServer=false\n4lw.commands.whitelist=*\n"
+        )
+        command = [sys.executable, str(BIN / "zookeeper-server-start.py"), *(["--real"] if real else []), str(path)]
+        since = len(self.zookeeper.text()) if self.zookeeper is not None else 0
+        self.zookeeper = LocalProcess("zookeeper", command, self.home, {"LOG_DIR": str(self.home / "zk-logs")})
+        bound = int(self.zookeeper.wait_for(ZOOKEEPER_LISTENING, since)[1])
+        self.zookeeper_connect = f"127.0.0.1:{bound}"
+
+    def close(self) -> None:
+        """Stop everything, brokers first, and remove the directory if it was a temporary one."""
+        for broker in self.brokers:
+            if broker._process is not None and broker._process.is_running:
+                broker._process.stop()
+        if self.zookeeper is not None:
+            self.zookeeper.stop()
+        if self._temporary:
+            shutil.rmtree(self.home, ignore_errors=True)
+
+
+def _free_port() -> int:
+    """A port nobody listens on now; only for servers that cannot be asked to choose one."""
+    import socket
+
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        port: int = s.getsockname()[1]
+        return port

@@ -1,0 +1,35 @@
+"""One call that long computations make now and then, so that the threads that serve requests get their turn.
+
+Ours, no original: a JVM runs its threads side by side. Measured: one thread computing without pause turns an answer
+of 5 us into one of 10 ms; with a yield about every 100 us it stays at 5 us.
+"""
+
+from __future__ import annotations
+
+import time
+
+_sleep = time.sleep  # noqa: TID251  # not to wait: sleep(0) gives the interpreter's lock away and takes it back
+_now = time.perf_counter_ns
+
+
+def yield_gil() -> None:
+    """Let another thread run; call about every 100 us of computing."""
+    _sleep(0)
+
+
+class GilYielder:
+    """Yields by itself when enough time has passed: `maybe_yield()` per item, for items of unknown size."""
+
+    __slots__ = ("_interval_ns", "_last_ns")
+
+    def __init__(self, interval_us: int = 100) -> None:
+        self._interval_ns = interval_us * 1000
+        self._last_ns = _now()
+
+    def maybe_yield(self) -> bool:
+        """Yield if the interval has passed since the last time; whether it did."""
+        if _now() - self._last_ns < self._interval_ns:
+            return False
+        _sleep(0)
+        self._last_ns = _now()
+        return True

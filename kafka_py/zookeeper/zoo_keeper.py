@@ -1,0 +1,417 @@
+"""A handle on one ZooKeeper session with the manners of ZooKeeper's Java client, on top of kazoo.
+
+Mirrors: org.apache.zookeeper.ZooKeeper (what kafka.zookeeper.ZooKeeperClient uses of it)
+Read next: zookeeper/zoo_keeper_client.py
+"""
+
+from __future__ import annotations
+
+import enum
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionClosedError, KazooException
+from kazoo.handlers.threading import _STOP, SequentialThreadingHandler
+from kazoo.protocol.connection import ConnectionHandler
+from kazoo.protocol.paths import _prefix_root
+from kazoo.protocol.serialization import (
+    Create,
+    Delete,
+    Exists,
+    GetACL,
+    GetChildren2,
+    GetData,
+    SetACL,
+    SetData,
+    Watch,
+    int_struct,
+    long_struct,
+    write_string,
+)
+from kazoo.protocol.states import Callback
+from kazoo.protocol.states import KeeperState as KazooKeeperState
+from kazoo.retry import KazooRetry
+
+from kafka_py.utils.concurrent import ReentrantLock
+from kafka_py.zookeeper.keeper_exception import Code
+from kafka_py.zookeeper.zoo_defs import ACL, CreateMode, Id, Stat
+from kafka_py.zookeeper.zoo_keeper_events import EventType, KeeperState, WatchedEvent
+
+# What kazoo has to say is told again by ZooKeeperClient in Kafka's words.
+_QUIET = logging.getLogger("kafka_py.zookeeper.kazoo")
+_QUIET.addHandler(logging.NullHandler())
+_QUIET.propagate = False
+_QUIET.setLevel(logging.CRITICAL)
+
+# Pause between two rounds over the server list: 50 ms doubling up to 1 s (the Java client waits up to 1 s as well).
+_RETRY = {"max_tries": -1, "delay": 0.05, "backoff": 2, "max_jitter": 0.1, "max_delay": 1.0, "ignore_expire": False}
+
+
+class States(enum.Enum):
+    """Where a handle stands: a closed one never comes back.
+
+    Mirrors: org.apache.zookeeper.ZooKeeper.States
+    """
+
+    CONNECTING = "CONNECTING"
+    CONNECTED = "CONNECTED"
+    CONNECTEDREADONLY = "CONNECTEDREADONLY"
+    CLOSED = "CLOSED"
+    AUTH_FAILED = "AUTH_FAILED"
+
+    def is_connected(self) -> bool:
+        """Whether requests reach a server now."""
+        return self in (States.CONNECTED, States.CONNECTEDREADONLY)
+
+    def is_alive(self) -> bool:
+        """Whether the handle still has, or may still get, a session."""
+        return self not in (States.CLOSED, States.AUTH_FAILED)
+
+    def __str__(self) -> str:
+        """The bare name, as Java prints it."""
+        return self.value
+
+
+Watcher = Callable[[WatchedEvent], None]
+Callback2 = Callable[[Code, Any], None]
+
+_STATES = {
+    KazooKeeperState.CONNECTED: States.CONNECTED,
+    KazooKeeperState.CONNECTED_RO: States.CONNECTEDREADONLY,
+    KazooKeeperState.CONNECTING: States.CONNECTING,
+    KazooKeeperState.AUTH_FAILED: States.AUTH_FAILED,
+    KazooKeeperState.EXPIRED_SESSION: States.CLOSED,
+    KazooKeeperState.CLOSED: States.CLOSED,
+}
+_EVENTS = {
+    KazooKeeperState.CONNECTED: KeeperState.SYNC_CONNECTED,
+    KazooKeeperState.CONNECTED_RO: KeeperState.CONNECTED_READ_ONLY,
+    KazooKeeperState.CONNECTING: KeeperState.DISCONNECTED,
+    KazooKeeperState.AUTH_FAILED: KeeperState.AUTH_FAILED,
+    KazooKeeperState.EXPIRED_SESSION: KeeperState.EXPIRED,
+}
+
+
+class _SetWatches(NamedTuple):
+    """Tells a server, after a reconnect, which watches the session had: kazoo has no such request."""
+
+    relative_zxid: int
+    data: Sequence[str]
+    exist: Sequence[str]
+    child: Sequence[str]
+
+    @property
+    def type(self) -> int:
+        return 101
+
+    def serialize(self) -> bytes:
+        out = bytearray(long_struct.pack(self.relative_zxid))
+        for paths in (self.data, self.exist, self.child):
+            out += int_struct.pack(len(paths))
+            for path in paths:
+                out += write_string(path)
+        return bytes(out)
+
+    @staticmethod
+    def deserialize(data: bytes, offset: int) -> bool:
+        return True
+
+
+class _Reply:
+    """What kazoo calls with an answer; the callback runs on kazoo's connection thread, so it must not block."""
+
+    __slots__ = ("_callback", "_on_error", "_on_value")
+
+    def __init__(
+        self,
+        callback: Callback2,
+        on_value: Callable[[Any], tuple[Code, Any]] | None = None,
+        on_error: Callable[[Code], None] | None = None,
+    ) -> None:
+        self._callback = callback  # const
+        self._on_value = on_value  # const
+        self._on_error = on_error  # const
+
+    def set(self, value: Any = None) -> None:
+        code, result = self._on_value(value) if self._on_value is not None else (Code.OK, value)
+        self._callback(code, result)
+
+    def set_exception(self, exception: BaseException) -> None:
+        code = code_of(exception)
+        if self._on_error is not None:
+            self._on_error(code)
+        self._callback(code, None)
+
+
+def code_of(exception: BaseException) -> Code:
+    """The result code behind one of kazoo's exceptions; a closed handle answers SESSIONEXPIRED as in Java."""
+    if isinstance(exception, ConnectionClosedError):
+        return Code.SESSIONEXPIRED
+    number = getattr(exception, "code", None) if isinstance(exception, KazooException) else None
+    return Code.SYSTEMERROR if number is None else Code.get(number)
+
+
+def stat_of(stat: Any) -> Stat:
+    """kazoo's stat in our names."""
+    return Stat(*stat)
+
+
+class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carries no types
+    """kazoo's threads under the names of Java's client, and without a join inside close().
+
+    Kafka closes a handle while it holds a lock that a watcher may want: waiting there for the watcher's thread would
+    be a deadlock, so the owner calls join_workers() when it holds no lock any more.
+    """
+
+    def start(self) -> None:
+        with self._state_change:
+            if not self._running:
+                self._running = True
+                self._workers.append(self._create_thread_worker(self.callback_queue))
+
+    def stop(self) -> None:
+        with self._state_change:
+            if self._running:
+                self._running = False
+                self.callback_queue.put(_STOP)
+
+    def spawn(self, func: Callable[..., object], *args: object, **kwargs: object) -> threading.Thread:
+        role = "SendThread" if getattr(func, "__name__", "") == "zk_loop" else "EventThread"
+        name = f"{threading.current_thread().name}-{role}"
+        thread = threading.Thread(target=func, args=args, kwargs=kwargs, name=name, daemon=True)
+        thread.start()
+        return thread
+
+    def join_workers(self, timeout_s: float) -> None:
+        for worker in self._workers:
+            if worker is not threading.current_thread():
+                worker.join(timeout_s)
+
+
+class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo carries no types
+    """kazoo's connection, except that watch events go to our handle alone."""
+
+    def _read_watch_event(self, buffer: bytes, offset: int) -> None:
+        watch, _ = Watch.deserialize(buffer, offset)
+        self.client.on_watch(EventType(watch.type), watch.path)
+
+
+class _Client(KazooClient):  # type: ignore[misc]  # kazoo carries no types
+    """kazoo's client without a life after its session: an expired one stays closed.
+
+    kazoo would open a new session by itself, and a broker would go on without its ephemeral nodes; and after a
+    reconnect within the session kazoo forgets the watches, while Java's client registers them again.
+    """
+
+    def __init__(self, owner: ZooKeeper, hosts: str, timeout_s: float, auth_data: list[tuple[str, str]]) -> None:
+        handler = _Handler()
+        super().__init__(
+            hosts=hosts,
+            timeout=timeout_s,
+            handler=handler,
+            auth_data=auth_data,
+            logger=_QUIET,
+            connection_retry=KazooRetry(sleep_func=handler.sleep_func, **_RETRY),
+        )
+        self.owner = owner  # const
+        self._connection = _Connection(self, self._conn_retry.copy(), logger=_QUIET)  # const
+
+    def on_watch(self, event_type: EventType, path: str) -> None:
+        self.owner.on_watch(event_type, path)
+
+    def call(self, request: Any, reply: _Reply) -> None:
+        self._call(request, reply)
+
+    def _session_callback(self, state: str) -> None:
+        before = self._state
+        # Java tells nothing of the connecting that comes before the first connection.
+        changed = state != before and not (before == KazooKeeperState.CLOSED and state == KazooKeeperState.CONNECTING)
+        # The session's number is wanted after its end, and kazoo's last zxid must outlive a lost connection.
+        if state in (KazooKeeperState.EXPIRED_SESSION, KazooKeeperState.AUTH_FAILED):
+            self._stopped.set()
+        if changed and state in _EVENTS:
+            self.owner.on_state(before, state, self._session_id)
+        if before in (KazooKeeperState.EXPIRED_SESSION, KazooKeeperState.AUTH_FAILED):
+            return  # the connection thread is on its way out: its CLOSED would hide why
+        super()._session_callback(state)
+        if changed and state in _EVENTS:
+            self.owner.after_state(state)
+
+    def _reset_watchers(self) -> None:
+        self._child_watchers.clear()
+        self._data_watchers.clear()
+
+
+class ZooKeeper:
+    """One session: requests with callbacks, watches that survive a reconnect, and an end that is final.
+
+    Mirrors: org.apache.zookeeper.ZooKeeper
+    Thread: callbacks of requests run on kazoo's connection thread, the watcher on its callback thread, in order.
+    Differs: watches have no watcher of their own: every event goes to the watcher of the handle.
+    """
+
+    def __init__(
+        self,
+        connect_string: str,
+        session_timeout_ms: int,
+        watcher: Watcher,
+        auth_data: Sequence[tuple[str, str]] = (),
+    ) -> None:
+        """Start connecting and return at once; connect_string is `host:port,host:port/chroot`."""
+        self._watcher = watcher  # const
+        self._session_id = 0  # volatile: connection thread
+        self._ended = False  # volatile: connection thread, close()
+        self._watch_lock = ReentrantLock()  # const
+        self._data_watches: set[str] = set()  # guarded by: _watch_lock
+        self._exist_watches: set[str] = set()  # guarded by: _watch_lock
+        self._child_watches: set[str] = set()  # guarded by: _watch_lock
+        self._client = _Client(self, connect_string, session_timeout_ms / 1000.0, list(auth_data))  # const
+        self._client.start_async()
+
+    # ----- requests: callback(code, result) -----
+
+    def exists(self, path: str, watch: bool, callback: Callback2) -> None:
+        """Result: Stat; NONODE when absent, and then too the watch is set."""
+        full = self._full(path)
+
+        def on_value(stat: Any) -> tuple[Code, Any]:
+            if watch:
+                self._add_watch(self._exist_watches if stat is None else self._data_watches, full)
+            return (Code.NONODE, None) if stat is None else (Code.OK, stat_of(stat))
+
+        self._client.call(Exists(full, watch), _Reply(callback, on_value))
+
+    def get_data(self, path: str, watch: bool, callback: Callback2) -> None:
+        """Result: (data or None, Stat)."""
+        full = self._full(path)
+
+        def on_value(value: Any) -> tuple[Code, Any]:
+            if watch:
+                self._add_watch(self._data_watches, full)
+            return Code.OK, (value[0], stat_of(value[1]))
+
+        self._client.call(GetData(full, watch), _Reply(callback, on_value))
+
+    def get_children(self, path: str, watch: bool, callback: Callback2) -> None:
+        """Result: (names, Stat)."""
+        full = self._full(path)
+
+        def on_value(value: Any) -> tuple[Code, Any]:
+            if watch:
+                self._add_watch(self._child_watches, full)
+            return Code.OK, (list(value[0]), stat_of(value[1]))
+
+        self._client.call(GetChildren2(full, watch), _Reply(callback, on_value))
+
+    def create(
+        self, path: str, data: bytes | None, acl: Sequence[ACL], create_mode: CreateMode, callback: Callback2
+    ) -> None:
+        """Result: the node's path, with its number if it is sequential."""
+
+        def on_value(name: str) -> tuple[Code, Any]:
+            return Code.OK, self._client.unchroot(name)
+
+        self._client.call(Create(self._full(path), data, acl, int(create_mode)), _Reply(callback, on_value))
+
+    def set_data(self, path: str, data: bytes | None, version: int, callback: Callback2) -> None:
+        """Result: Stat; version -1 writes whatever the node's version is."""
+        self._client.call(SetData(self._full(path), data, version), _Reply(callback, _with_stat))
+
+    def delete(self, path: str, version: int, callback: Callback2) -> None:
+        """Result: None."""
+        self._client.call(Delete(self._full(path), version), _Reply(callback, lambda _: (Code.OK, None)))
+
+    def get_acl(self, path: str, callback: Callback2) -> None:
+        """Result: (access list, Stat)."""
+
+        def on_value(value: Any) -> tuple[Code, Any]:
+            acls = [ACL(acl.perms, Id(acl.id.scheme, acl.id.id)) for acl in value[0]]
+            return Code.OK, (acls, stat_of(value[1]))
+
+        self._client.call(GetACL(self._full(path)), _Reply(callback, on_value))
+
+    def set_acl(self, path: str, acl: Sequence[ACL], version: int, callback: Callback2) -> None:
+        """Result: Stat."""
+        self._client.call(SetACL(self._full(path), acl, version), _Reply(callback, _with_stat))
+
+    # ----- the session -----
+
+    def get_state(self) -> States:
+        """Where the handle stands now."""
+        state = _STATES[self._client.client_state]
+        if state is States.CLOSED and not self._ended:
+            return States.CONNECTING  # kazoo calls itself closed until its first connection
+        return States.CLOSED if self._ended and state is not States.AUTH_FAILED else state
+
+    def get_session_id(self) -> int:
+        """Number of the session, 0 before the first connection; kept after the session's end."""
+        return self._client._session_id or self._session_id
+
+    def get_session_passwd(self) -> bytes:
+        """What a client must know beside the number to take over the session."""
+        return bytes(self._client._session_passwd)
+
+    def close(self) -> None:
+        """End the session at the server; a second call does nothing. Does not wait for a running watcher."""
+        self._ended = True
+        if self._client._connection._connection_routine is None:
+            return
+        self._client.stop()
+        self._client._safe_close()  # when the session has ended by itself, stop() left the threads to us
+        self._client.close()
+
+    def join(self, timeout_ms: int = 5000) -> None:
+        """Wait for the watcher's thread to end after close(); hold no lock that a watcher may want."""
+        self._client.handler.join_workers(timeout_ms / 1000.0)
+
+    # ----- called by the connection thread -----
+
+    def on_state(self, before: str, state: str, session_id: int | None) -> None:
+        """Note what kazoo is about to forget."""
+        self._session_id = session_id or self._session_id
+        if state == KazooKeeperState.EXPIRED_SESSION:
+            self._ended = True
+
+    def after_state(self, state: str) -> None:
+        """Register the watches anew after a reconnect, and tell the watcher of the change."""
+        if state in (KazooKeeperState.CONNECTED, KazooKeeperState.CONNECTED_RO):
+            self._set_watches()
+        elif state == KazooKeeperState.EXPIRED_SESSION:
+            with self._watch_lock:
+                for watches in (self._data_watches, self._exist_watches, self._child_watches):
+                    watches.clear()
+        self._dispatch(WatchedEvent(EventType.NONE, _EVENTS[state], None))
+
+    def on_watch(self, event_type: EventType, full: str) -> None:
+        """A watch fired: it is used up, here as on the server."""
+        with self._watch_lock:
+            if event_type != EventType.NODE_CHILDREN_CHANGED:
+                self._data_watches.discard(full)
+                self._exist_watches.discard(full)
+            if event_type in (EventType.NODE_CHILDREN_CHANGED, EventType.NODE_DELETED):
+                self._child_watches.discard(full)
+        self._dispatch(WatchedEvent(event_type, KeeperState.SYNC_CONNECTED, self._client.unchroot(full)))
+
+    def _dispatch(self, event: WatchedEvent) -> None:
+        self._client.handler.dispatch_callback(Callback("watch", self._watcher, (event,)))
+
+    def _add_watch(self, watches: set[str], full: str) -> None:
+        with self._watch_lock:
+            watches.add(full)
+
+    def _set_watches(self) -> None:
+        """Ask the server to watch again all that was watched; what changed meanwhile it tells at once."""
+        with self._watch_lock:
+            paths = [sorted(w) for w in (self._data_watches, self._exist_watches, self._child_watches)]
+        if any(paths):
+            self._client.call(_SetWatches(self._client.last_zxid, *paths), _Reply(lambda code, result: None))
+
+    def _full(self, path: str) -> str:
+        return str(_prefix_root(self._client.chroot, path))
+
+
+def _with_stat(stat: Any) -> tuple[Code, Any]:
+    return Code.OK, stat_of(stat)

@@ -1,0 +1,142 @@
+"""The vectorised decoder gives what a record-by-record reader gives, for every shape of batch."""
+
+from __future__ import annotations
+
+import pathlib
+import random
+from typing import Any
+
+import pytest
+from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
+
+from kafka_py.common.errors import CorruptRecordException
+from kafka_py.spark.arrow_decoder import COLUMNS, RecordBatchDecoder, iter_segment, walk_batches
+
+Row = tuple[bytes | None, bytes | None, int, int, int]  # key, value, offset, timestamp ms, timestampType
+
+
+def build(base_offset: int, records: list[tuple[int, Any, Any, list[Any]]], codec: int = 0) -> bytes:
+    """A batch made by another implementation: (timestamp, key, value, headers) per record."""
+    builder = DefaultRecordBatchBuilder(
+        magic=2,
+        compression_type=codec,
+        is_transactional=False,
+        producer_id=-1,
+        producer_epoch=-1,
+        base_sequence=-1,
+        batch_size=1 << 30,
+    )
+    for i, (timestamp, key, value, headers) in enumerate(records):
+        assert builder.append(i, timestamp, key, value, headers) is not None
+    data = bytearray(builder.build())
+    data[0:8] = base_offset.to_bytes(8, "big")
+    return bytes(data)
+
+
+def expected(data: bytes) -> list[Row]:
+    rows: list[Row] = []
+    batches, _ = walk_batches(memoryview(data), len(data))
+    for batch in batches:
+        records = DefaultRecordBatch(data[batch[0] : batch[0] + batch[1]])
+        rows += [(r.key, r.value, r.offset, r.timestamp, r.timestamp_type) for r in records]
+    return rows
+
+
+def read(path: pathlib.Path, from_offset: int = 0, until: int = 1 << 40, chunk: int = 1 << 16) -> list[Row]:
+    decoder = RecordBatchDecoder("t", 3)
+    with open(path, "rb", buffering=0) as file:
+        tables = list(iter_segment(file, decoder, 0, path.stat().st_size, from_offset, until, chunk))
+    rows: list[Row] = []
+    for table in tables:
+        assert tuple(table.schema.names) == COLUMNS
+        assert set(table.column("topic").to_pylist()) == {"t"}
+        assert set(table.column("partition").to_pylist()) == {3}
+        stamps = table.column("timestamp").cast("int64").to_pylist()
+        for key, value, offset, stamp, kind in zip(
+            *(table.column(name).to_pylist() for name in ("key", "value", "offset")),
+            stamps,
+            table.column("timestampType").to_pylist(),
+            strict=True,
+        ):
+            rows.append((key, value, offset, stamp // 1000, kind))
+    return rows
+
+
+def random_batches(seed: int, count: int) -> bytes:
+    rng = random.Random(seed)
+
+    def blob(limit: int) -> bytes | None:
+        size = rng.choice([0, 1, 5, 63, 64, 127, rng.randrange(limit)])
+        return None if rng.random() < 0.1 else rng.randbytes(size)
+
+    offset, parts = rng.randrange(1000), []
+    for _ in range(count):
+        base = rng.randrange(1 << 41)
+        records = [
+            (
+                base + rng.choice([0, 3, 200, -70, 1 << 33]) * (i > 0),
+                blob(300),
+                blob(9000),
+                [("h", b"1")] * (i % 3 == 2),
+            )
+            for i in range(rng.choice([1, 2, 7, 70, 200]))
+        ]
+        parts.append(build(offset, records, rng.choice([0, 0, 1, 2, 3, 4])))
+        offset += len(records)
+    return b"".join(parts)
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_decoded_rows_equal_another_reader(tmp_path: pathlib.Path, seed: int) -> None:
+    data = random_batches(seed, 20)
+    path = tmp_path / "00000000000000000000.log"
+    path.write_bytes(data)
+    assert read(path, chunk=random.Random(seed).choice([300, 5_000, 1 << 20])) == expected(data)
+
+
+def test_lock_step_and_single_walk_agree(tmp_path: pathlib.Path) -> None:
+    many_small = b"".join(build(i * 2, [(10 + i, b"k", b"v" * (i % 200), []), (5, None, b"", [])]) for i in range(400))
+    few_large = build(0, [(i, b"%d" % i, b"v" * (i % 300), []) for i in range(9_000)])
+    for data in (many_small, few_large):
+        path = tmp_path / "x.log"
+        path.write_bytes(data)
+        assert read(path, chunk=1 << 20) == expected(data)
+
+
+def test_only_wanted_offsets(tmp_path: pathlib.Path) -> None:
+    data = b"".join(build(i * 10, [(0, b"k", b"%d" % (i * 10 + j), []) for j in range(10)]) for i in range(10))
+    path = tmp_path / "x.log"
+    path.write_bytes(data)
+    assert [row[2] for row in read(path, 15, 33)] == list(range(15, 33))
+    assert [row[2] for row in read(path, 99, 1 << 40)] == [99]
+    assert read(path, 100) == []
+
+
+@pytest.mark.parametrize("cut", range(1, 80, 7))
+def test_a_torn_tail_and_preallocated_zeros_end_the_file(tmp_path: pathlib.Path, cut: int) -> None:
+    whole, torn = build(0, [(0, b"k", b"v", [])]), build(1, [(0, b"k", b"value" * 10, [])])
+    path = tmp_path / "x.log"
+    path.write_bytes(whole + torn[:-cut])
+    assert read(path) == expected(whole)
+    path.write_bytes(whole + bytes(500))
+    assert read(path) == expected(whole)
+
+
+def test_every_flipped_byte_is_noticed(tmp_path: pathlib.Path) -> None:
+    data = build(0, [(7, b"key", b"value", [])] * 3)
+    path = tmp_path / "x.log"
+    for at in range(17, len(data)):
+        broken = bytearray(data)
+        broken[at] ^= 0x5A
+        path.write_bytes(bytes(broken))
+        with pytest.raises(CorruptRecordException):
+            read(path)
+
+
+def test_a_projection_decodes_only_its_columns() -> None:
+    data = build(5, [(7, b"key", b"value", [])]) + b"\0"
+    batches, end = walk_batches(memoryview(data), len(data) - 1)
+    assert end == len(data) - 1
+    table = RecordBatchDecoder("t", 0, ["offset", "value"]).decode(memoryview(data), batches, 0, 100)
+    assert table is not None
+    assert table.to_pydict() == {"offset": [5], "value": [b"value"]}
