@@ -98,9 +98,7 @@ class ClusterConnectionStates:
             state.last_connect_attempt_ms = now
             state.state = ConnectionState.CONNECTING
         else:
-            self._node_state[id] = NodeConnectionState(
-                ConnectionState.CONNECTING, now, self._reconnect_backoff_init_ms
-            )
+            self._node_state[id] = NodeConnectionState(ConnectionState.CONNECTING, now, self._reconnect_backoff_init_ms)
 
     def disconnected(self, id: str, now: int) -> None:
         """Note that the connection is gone. IllegalStateException for an unknown id, here and below."""

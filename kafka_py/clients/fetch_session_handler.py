@@ -117,7 +117,9 @@ class FetchSessionHandler(Logging):
         return "(" + ", ".join(map(str, partitions)) + ")"
 
     @staticmethod
-    def find_missing(to_find: Collection[TopicPartition], to_search: Collection[TopicPartition]) -> list[TopicPartition]:
+    def find_missing(
+        to_find: Collection[TopicPartition], to_search: Collection[TopicPartition]
+    ) -> list[TopicPartition]:
         """Partitions of the one that are not in the other."""
         return [tp for tp in to_find if tp not in to_search]
 
@@ -129,7 +131,9 @@ class FetchSessionHandler(Logging):
         if not omitted and not extra:
             return None
         parts = [
-            f"{name}=({', '.join(map(str, found))})" for name, found in (("omitted", omitted), ("extra", extra)) if found
+            f"{name}=({', '.join(map(str, found))})"
+            for name, found in (("omitted", omitted), ("extra", extra))
+            if found
         ]
         return ", ".join([*parts, f"response=({', '.join(map(str, in_response))})"])
 

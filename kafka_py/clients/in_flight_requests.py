@@ -131,5 +131,7 @@ class InFlightRequests:
     def get_nodes_with_timed_out_requests(self, now: int, request_timeout_ms: int) -> list[str]:
         """Nodes whose oldest request was sent more than `request_timeout_ms` ago."""
         return [
-            node for node, queue in self._requests.items() if queue and now - queue[-1].send_time_ms > request_timeout_ms
+            node
+            for node, queue in self._requests.items()
+            if queue and now - queue[-1].send_time_ms > request_timeout_ms
         ]

@@ -375,9 +375,7 @@ class NetworkClient(Logging, KafkaClient):
         state = disconnect_state.state()
         if state is ChannelState.State.AUTHENTICATION_FAILED:
             self._connection_states.authentication_failed(node_id, now, disconnect_state.exception())
-            self.error(
-                "Connection to node %s failed authentication due to: %s", node_id, disconnect_state.exception()
-            )
+            self.error("Connection to node %s failed authentication due to: %s", node_id, disconnect_state.exception())
         elif state is ChannelState.State.AUTHENTICATE:
             # old brokers close without a word when authentication fails
             self.warn(

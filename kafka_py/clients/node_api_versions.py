@@ -66,10 +66,15 @@ class NodeApiVersions:
         return self._supported_versions.get(api_key)
 
     def __repr__(self) -> str:
+        return self.to_string()
+
+    def to_string(self, line_breaks: bool = False) -> str:
+        """Every API with the node's range and the version both can use, on one line or one line each."""
         texts = {v.api_key: self._text(v) for v in [*self._supported_versions.values(), *self._unknown_apis]}
         for api_key in ApiKeys.values():
             texts.setdefault(api_key.id, f"{api_key.name}({api_key.id}): UNSUPPORTED")
-        return "(" + ", ".join(text for _, text in sorted(texts.items())) + ")"
+        begin, between, end = ("(\n\t", ",\n\t", "\n)") if line_breaks else ("(", ", ", ")")
+        return begin + between.join(text for _, text in sorted(texts.items())) + end
 
     def _text(self, version: ApiVersionsResponse.ApiVersion) -> str:
         low, high = version.min_version, version.max_version

@@ -20,6 +20,7 @@ class Broker:
     """Id, listeners and rack of one broker; no two listeners may have the same name.
 
     Mirrors: kafka.cluster.Broker
+    Left out: toString -- ``__str__``
     Differs: the two further constructors are Broker.create and Broker.from_broker_end_point; end_points is kept
         as a tuple, so that a broker can be put in a set.
     """

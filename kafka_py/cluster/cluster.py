@@ -14,6 +14,7 @@ class Cluster:
     """A set of brokers keyed by their ids; not synchronised.
 
     Mirrors: kafka.cluster.Cluster
+    Left out: toString -- ``__str__``
     """
 
     def __init__(self, broker_list: Iterable[Broker] = ()) -> None:

@@ -2,63 +2,39 @@
 
 Mirrors: core/src/main/scala/kafka/cluster/Partition.scala @ 1.1.1
 Blogs:   seed 003 (replication protocol), 004 (appendRecordsToLeader line by line)
-Read next: cluster/replica.py, server/replica_manager.py, log/log.py
+Read next: cluster/partition_replicas.py (the fields), cluster/replica.py, server/replica_manager.py, log/log.py
 """
 
 from __future__ import annotations
 
-import os
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.api.request_or_response import Request
+from kafka_py.cluster.partition_replicas import PartitionReplicas, ids, log_of, message_offset
 from kafka_py.cluster.replica import Replica
 from kafka_py.common.errors import (
-    IllegalStateException,
     NotEnoughReplicasException,
     NotLeaderForPartitionException,
     PolicyViolationException,
-    ReplicaNotAvailableException,
     UnexpectedAppendOffsetException,
 )
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.topic_partition import TopicPartition
-from kafka_py.log.log_config import LogConfig
-from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
-from kafka_py.server.config_type import ConfigType
-from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
+from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.server.log_read_result import LogReadResult
-from kafka_py.utils.concurrent import ReentrantLock, ReentrantReadWriteLock
-from kafka_py.utils.logging import Logging
-from kafka_py.utils.pool import Pool
 from kafka_py.utils.replication_utils import ReplicationUtils
-from kafka_py.zk.admin_zk_client import AdminZkClient
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from kafka_py.common.record.memory_records import MemoryRecords
-    from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
     from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
-    from kafka_py.common.utils.time import Time
-    from kafka_py.log.log import Log, LogAppendInfo
+    from kafka_py.log.log_append_info import LogAppendInfo
     from kafka_py.server.log_offset_metadata import LogOffsetMetadata
-    from kafka_py.server.replica_manager import ReplicaManager
 
-INITIAL_CONTROLLER_EPOCH = 1  # KafkaController.InitialControllerEpoch, of a layer above this one
+
 _NONE = Errors.NONE
 
 
-class _LeaderState(NamedTuple):
-    """What an append needs to know, published as one immutable value while this broker leads the partition."""
-
-    leader_replica: Replica
-    leader_epoch: int
-    in_sync_size: int
-    alone: bool  # the leader is the only assigned replica
-
-
-class Partition(Logging, KafkaMetricsGroup):
+class Partition(PartitionReplicas):
     """Leader or follower state of one partition: assigned replicas, ISR, epochs, high watermark.
 
     Mirrors: kafka.cluster.Partition
@@ -70,241 +46,6 @@ class Partition(Logging, KafkaMetricsGroup):
         in progress. A follower's Fetch takes the write lock only if the ISR has to grow.
     Left out: equals, hashCode, toString -- `__eq__`, `__hash__`, `__repr__`
     """
-
-    def __init__(
-        self,
-        topic: str,
-        partition_id: int,
-        time: Time | None,
-        replica_manager: ReplicaManager | None,
-        is_offline: bool = False,
-    ) -> None:
-        self.topic = topic  # const
-        self.partition_id = partition_id  # const
-        self.is_offline = is_offline  # const
-        self.topic_partition = TopicPartition(topic, partition_id)  # const
-        # An offline partition has neither clock nor manager, and none of its methods is ever called.
-        self._time: Time = time  # type: ignore[assignment]  # const
-        self.replica_manager: ReplicaManager = replica_manager  # type: ignore[assignment]  # const
-        self._local_broker_id = -1 if replica_manager is None else replica_manager.config.broker_id  # const
-        # the assigned replicas, and the future replica while data moves to another log directory
-        self._all_replicas_map: Pool[int, Replica] = Pool()  # atomic
-        self.leader_isr_update_lock = ReentrantReadWriteLock()
-        self._append_lock = ReentrantLock()
-        self._zk_version = LeaderAndIsr.INITIAL_ZK_VERSION  # volatile: writer under leader_isr_update_lock
-        self._leader_epoch = LeaderAndIsr.INITIAL_LEADER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
-        self._leader_replica_id_opt: int | None = None  # volatile: writer under leader_isr_update_lock
-        self._in_sync_replicas: frozenset[Replica] = frozenset()  # volatile: writer under leader_isr_update_lock
-        self._leader_state: _LeaderState | None = None  # volatile: writer under _append_lock
-        # of the controller that decided on the present leader; a broker learns it from its first LeaderAndIsr
-        self._controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
-        self._request_key = TopicPartitionOperationKey(topic, partition_id)  # const
-        self._tags = {"topic": topic, "partition": str(partition_id)}  # const
-        self.log_ident = f"[Partition {self.topic_partition} broker={self._local_broker_id}] "  # const
-        if not is_offline:
-            self._new_partition_metrics()
-
-    def _new_partition_metrics(self) -> None:
-        tags = self._tags
-        self.new_gauge("UnderReplicated", lambda: int(self.is_under_replicated), tags)
-        self.new_gauge(
-            "InSyncReplicasCount", lambda: len(self.in_sync_replicas) if self._is_leader_replica_local else 0, tags
-        )
-        self.new_gauge("UnderMinIsr", lambda: int(self.is_under_min_isr), tags)
-        self.new_gauge(
-            "ReplicasCount", lambda: len(self.assigned_replicas) if self._is_leader_replica_local else 0, tags
-        )
-        self.new_gauge("LastStableOffsetLag", self._last_stable_offset_lag, tags)
-
-    def _last_stable_offset_lag(self) -> int:
-        replica = self.leader_replica_if_local
-        if replica is None:
-            return 0
-        return replica.high_watermark.message_offset - replica.last_stable_offset.message_offset
-
-    # ---- who is who
-
-    def _is_replica_local(self, replica_id: int) -> bool:
-        return replica_id in (self._local_broker_id, Request.FUTURE_LOCAL_REPLICA_ID)
-
-    @property
-    def _is_leader_replica_local(self) -> bool:
-        return self.leader_replica_if_local is not None
-
-    @property
-    def is_under_replicated(self) -> bool:
-        """True when this broker leads and some assigned replica is out of sync."""
-        return self._is_leader_replica_local and len(self.in_sync_replicas) < len(self.assigned_replicas)
-
-    @property
-    def is_under_min_isr(self) -> bool:
-        """True when this broker leads and the ISR is smaller than min.insync.replicas."""
-        leader_replica = self.leader_replica_if_local
-        if leader_replica is None:
-            return False
-        return len(self.in_sync_replicas) < _log_of(leader_replica).config.min_in_sync_replicas
-
-    @property
-    def in_sync_replicas(self) -> frozenset[Replica]:
-        """The ISR, leader included; empty on a follower. An immutable set, replaced as a whole."""
-        return self._in_sync_replicas
-
-    @in_sync_replicas.setter
-    def in_sync_replicas(self, replicas: Iterable[Replica]) -> None:
-        self._in_sync_replicas = frozenset(replicas)
-        self._publish()
-
-    @property
-    def leader_replica_id_opt(self) -> int | None:
-        """Broker id of the leader, None before the first LeaderAndIsr."""
-        return self._leader_replica_id_opt
-
-    @leader_replica_id_opt.setter
-    def leader_replica_id_opt(self, leader_replica_id: int | None) -> None:
-        self._leader_replica_id_opt = leader_replica_id
-        self._publish()
-
-    def _publish(self) -> None:
-        """Make the present leadership visible to appends; returns when no append with the old one is under way."""
-        state = None
-        if self._leader_replica_id_opt == self._local_broker_id:
-            replica = self._all_replicas_map.get(self._local_broker_id)
-            if replica is not None:
-                alone = self.assigned_replicas == {replica}
-                state = _LeaderState(replica, self._leader_epoch, len(self._in_sync_replicas), alone)
-        with self._append_lock:
-            self._leader_state = state
-
-    def _leader_replica_if_local(self) -> _LeaderState | None:
-        return self._leader_state
-
-    @property
-    def leader_replica_if_local(self) -> Replica | None:
-        """The local replica if this broker leads the partition."""
-        state = self._leader_state
-        return None if state is None else state.leader_replica
-
-    @property
-    def get_leader_epoch(self) -> int:
-        """Epoch of the leader that this broker last heard of."""
-        return self._leader_epoch
-
-    leader_epoch = get_leader_epoch
-
-    def get_or_create_replica(self, replica_id: int | None = None, is_new: bool = False) -> Replica:
-        """The replica of that id (default: the local one); a local one is created together with its log.
-
-        Its high watermark starts from the checkpoint, capped by the log end. Errors of the log directory pass through.
-        """
-        wanted = self._local_broker_id if replica_id is None else replica_id
-        replica = self._all_replicas_map.get(wanted)
-        if replica is None:
-            replica = self._all_replicas_map.get_and_maybe_put(wanted, lambda: self._new_replica(wanted, is_new))
-            self._publish()
-        return replica
-
-    def _new_replica(self, replica_id: int, is_new: bool) -> Replica:
-        if not self._is_replica_local(replica_id):
-            return Replica(replica_id, self.topic_partition, self._time)
-        manager = self.replica_manager
-        log_manager = manager.log_manager
-        props = AdminZkClient(manager.zk_client).fetch_entity_config(ConfigType.TOPIC, self.topic)
-        config = LogConfig.from_props(log_manager.current_default_config.originals(), props)
-        is_future = replica_id == Request.FUTURE_LOCAL_REPLICA_ID
-        log = log_manager.get_or_create_log(self.topic_partition, config, is_new, is_future)
-        offset_map = manager.high_watermark_checkpoints[_parent_dir(log)].read()
-        if self.topic_partition not in offset_map:
-            self.info("No checkpointed highwatermark is found for partition %s", self.topic_partition)
-        offset = min(offset_map.get(self.topic_partition, 0), log.log_end_offset)
-        return Replica(replica_id, self.topic_partition, self._time, offset, log)
-
-    def get_replica(self, replica_id: int | None = None) -> Replica | None:
-        """The replica of that id (default: the local one), or None."""
-        return self._all_replicas_map.get(self._local_broker_id if replica_id is None else replica_id)
-
-    def get_replica_or_exception(self, replica_id: int | None = None) -> Replica:
-        """Like get_replica, but ReplicaNotAvailableException when there is none."""
-        wanted = self._local_broker_id if replica_id is None else replica_id
-        replica = self._all_replicas_map.get(wanted)
-        if replica is None:
-            raise ReplicaNotAvailableException(
-                f"Replica {wanted} is not available for partition {self.topic_partition}"
-            )
-        return replica
-
-    def add_replica_if_not_exists(self, replica: Replica) -> Replica | None:
-        """Add a replica that was made elsewhere; the one that was there already, or None."""
-        existing = self._all_replicas_map.put_if_not_exists(replica.broker_id, replica)
-        self._publish()
-        return existing
-
-    @property
-    def assigned_replicas(self) -> set[Replica]:
-        """Replicas on brokers, without the future replica."""
-        return {r for r in self._all_replicas_map.values if r.broker_id >= 0}
-
-    @property
-    def all_replicas(self) -> set[Replica]:
-        """Replicas on brokers and the future replica."""
-        return set(self._all_replicas_map.values)
-
-    def _remove_replica(self, replica_id: int) -> None:
-        self._all_replicas_map.remove(replica_id)
-
-    # ---- moving data to another log directory
-
-    def maybe_create_future_replica(self, log_dir: str) -> bool:
-        """Create the future replica unless the data is in `log_dir` already or on its way there; True if created.
-
-        IllegalStateException when it is on its way to another directory. The local replica must exist.
-        """
-        # the read lock keeps others from moving the current replica or removing the future one in between
-        with self.leader_isr_update_lock.read_lock():
-            if _parent_dir(_log_of(self.get_replica_or_exception())) == log_dir:
-                return False
-            future_replica = self.get_replica(Request.FUTURE_LOCAL_REPLICA_ID)
-            if future_replica is None:
-                self.get_or_create_replica(Request.FUTURE_LOCAL_REPLICA_ID)
-                return True
-            future_replica_log_dir = _parent_dir(_log_of(future_replica))
-            if future_replica_log_dir != log_dir:
-                raise IllegalStateException(
-                    f"The future log dir {future_replica_log_dir} of {self.topic_partition} "
-                    f"is different from the requested log dir {log_dir}"
-                )
-            return False
-
-    def remove_future_local_replica(self) -> None:
-        """Forget the future replica; its log is the caller's concern."""
-        with self.leader_isr_update_lock.write_lock():
-            self._remove_replica(Request.FUTURE_LOCAL_REPLICA_ID)
-
-    def maybe_replace_current_with_future_replica(self) -> bool:
-        """Put the future log in the place of the current one if it has caught up; True if it has."""
-        replica = self.get_replica_or_exception()
-        future_replica = self.get_replica_or_exception(Request.FUTURE_LOCAL_REPLICA_ID)
-        if replica.log_end_offset != future_replica.log_end_offset:
-            return False
-        # nothing may be appended to or cut off the current log between the comparison and the swap
-        with self.leader_isr_update_lock.write_lock(), self._append_lock:
-            if replica.log_end_offset != future_replica.log_end_offset:
-                return False
-            self.replica_manager.log_manager.replace_current_with_future_log(self.topic_partition)
-            replica.log = future_replica.log
-            future_replica.log = None
-            self._remove_replica(Request.FUTURE_LOCAL_REPLICA_ID)
-            return True
-
-    def delete(self) -> None:
-        """Forget all replicas and have the log directories deleted in the background."""
-        # the lock keeps an append from running into a log that is being deleted
-        with self.leader_isr_update_lock.write_lock():
-            self._all_replicas_map.clear()
-            self._in_sync_replicas = frozenset()
-            self.leader_replica_id_opt = None
-            self.remove_partition_metrics()
-            self.replica_manager.log_manager.async_delete(self.topic_partition)
-            self.replica_manager.log_manager.async_delete(self.topic_partition, is_future=True)
 
     # ---- leadership
 
@@ -381,8 +122,6 @@ class Partition(Logging, KafkaMetricsGroup):
 
     def last_offset_for_leader_epoch(self, leader_epoch: int) -> EpochEndOffset:
         """Where the records of that leader epoch end in the leader's log, or NOT_LEADER_FOR_PARTITION."""
-        from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
-
         with self.leader_isr_update_lock.read_lock():
             leader_replica = self.leader_replica_if_local
             if leader_replica is None or leader_replica.epochs is None:
@@ -402,7 +141,7 @@ class Partition(Logging, KafkaMetricsGroup):
         result = new_leader_lw > old_leader_lw or leader_hw_incremented
         if result:
             self._try_complete_delayed_requests()
-        if self.is_debug_enabled:
+        if self.logger.debug_enabled:
             self.debug(
                 "Recorded replica %d log end offset (LEO) position %d.",
                 replica.broker_id,
@@ -427,7 +166,7 @@ class Partition(Logging, KafkaMetricsGroup):
                     and replica.log_end_offset.offset_diff(leader_replica.high_watermark) >= 0
                 ):
                     new_in_sync_replicas = self._in_sync_replicas | {replica}
-                    self.info("Expanding ISR from %s to %s", _ids(self._in_sync_replicas), _ids(new_in_sync_replicas))
+                    self.info("Expanding ISR from %s to %s", ids(self._in_sync_replicas), ids(new_in_sync_replicas))
                     self._update_isr(new_in_sync_replicas)
                     self.replica_manager.isr_expand_rate.mark()
         leader_replica = self.leader_replica_if_local
@@ -444,12 +183,12 @@ class Partition(Logging, KafkaMetricsGroup):
         state = self._leader_state
         if state is None:
             return False, Errors.NOT_LEADER_FOR_PARTITION
-        if self.is_trace_enabled:
+        if self.logger.trace_enabled:
             self._trace_acks(required_offset)
         leader_replica = state.leader_replica
         if leader_replica.high_watermark.message_offset < required_offset:
             return False, _NONE
-        if _log_of(leader_replica).config.min_in_sync_replicas <= state.in_sync_size:
+        if log_of(leader_replica).config.min_in_sync_replicas <= state.in_sync_size:
             return True, _NONE
         return True, Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
@@ -485,10 +224,10 @@ class Partition(Logging, KafkaMetricsGroup):
                 old_offset == new_offset and old_high_watermark.on_older_segment(new_high_watermark)
             ):
                 leader_replica.high_watermark = new_high_watermark
-                if self.is_debug_enabled:
+                if self.logger.debug_enabled:
                     self.debug("High watermark updated to %s", new_high_watermark)
                 return True
-        if self.is_debug_enabled:
+        if self.logger.debug_enabled:
             self.debug(
                 "Skipping update high watermark since new hw %s is not larger than old hw %s. All LEOs are %s",
                 new_high_watermark,
@@ -507,7 +246,7 @@ class Partition(Logging, KafkaMetricsGroup):
                 for r in self.assigned_replicas
                 if now - r.last_caught_up_time_ms <= max_lag or r in in_sync
             ),
-            key=_message_offset,
+            key=message_offset,
         )
 
     @property
@@ -547,7 +286,7 @@ class Partition(Logging, KafkaMetricsGroup):
                 return
             new_in_sync_replicas = self._in_sync_replicas - out_of_sync_replicas
             assert new_in_sync_replicas, "the leader never leaves its own ISR"
-            self.info("Shrinking ISR from %s to %s", _ids(self._in_sync_replicas), _ids(new_in_sync_replicas))
+            self.info("Shrinking ISR from %s to %s", ids(self._in_sync_replicas), ids(new_in_sync_replicas))
             self._update_isr(new_in_sync_replicas)
             self.replica_manager.isr_shrink_rate.mark()
             leader_hw_incremented = self._maybe_increment_leader_hw(leader_replica)
@@ -566,7 +305,7 @@ class Partition(Logging, KafkaMetricsGroup):
             if r.broker_id != leader_replica.broker_id and now - r.last_caught_up_time_ms > max_lag_ms
         }
         if lagging_replicas:
-            self.debug("Lagging replicas are %s", _ids(lagging_replicas))
+            self.debug("Lagging replicas are %s", ids(lagging_replicas))
         return lagging_replicas
 
     def _update_isr(self, new_isr: frozenset[Replica]) -> None:
@@ -585,7 +324,7 @@ class Partition(Logging, KafkaMetricsGroup):
             manager.record_isr_change(self.topic_partition)
             self.in_sync_replicas = new_isr
             self._zk_version = new_version
-            self.trace("ISR updated to [%s] and zkVersion updated to [%d]", _ids(new_isr), self._zk_version)
+            self.trace("ISR updated to [%s] and zkVersion updated to [%d]", ids(new_isr), self._zk_version)
         else:
             manager.failed_isr_updates_rate.mark()
             self.info(
@@ -612,8 +351,8 @@ class Partition(Logging, KafkaMetricsGroup):
             assert log is not None, "a local replica has a log"
             if required_acks == -1 and state.in_sync_size < log.config.min_in_sync_replicas:
                 raise NotEnoughReplicasException(
-                    "Number of insync replicas for partition %s is [%d], below required minimum [%d]"
-                    % (self.topic_partition, state.in_sync_size, log.config.min_in_sync_replicas)
+                    f"Number of insync replicas for partition {self.topic_partition} is [{state.in_sync_size}], "
+                    f"below required minimum [{log.config.min_in_sync_replicas}]"
                 )
             info = log.append_as_leader(records, state.leader_epoch, is_from_client)
             if not state.alone:
@@ -626,16 +365,16 @@ class Partition(Logging, KafkaMetricsGroup):
 
     def _not_leader(self) -> NotLeaderForPartitionException:
         return NotLeaderForPartitionException(
-            "Leader not local for partition %s on broker %d" % (self.topic_partition, self._local_broker_id)
+            f"Leader not local for partition {self.topic_partition} on broker {self._local_broker_id}"
         )
 
     def _do_append_records_to_follower_or_future_replica(self, records: MemoryRecords, is_future: bool) -> None:
         if is_future:
-            _log_of(self.get_replica_or_exception(Request.FUTURE_LOCAL_REPLICA_ID)).append_as_follower(records)
+            log_of(self.get_replica_or_exception(Request.FUTURE_LOCAL_REPLICA_ID)).append_as_follower(records)
         else:
             # the read lock keeps the future replica from being swapped in during the append
             with self.leader_isr_update_lock.read_lock():
-                _log_of(self.get_replica_or_exception()).append_as_follower(records)
+                log_of(self.get_replica_or_exception()).append_as_follower(records)
 
     def append_records_to_follower_or_future_replica(self, records: MemoryRecords, is_future: bool) -> None:
         """Append what was fetched, offsets and epochs as the leader (or the current replica) has them.
@@ -669,7 +408,7 @@ class Partition(Logging, KafkaMetricsGroup):
         """First offset of the leader's log, -1 on a follower."""
         with self.leader_isr_update_lock.read_lock():
             leader_replica = self.leader_replica_if_local
-            return -1 if leader_replica is None else _log_of(leader_replica).log_start_offset
+            return -1 if leader_replica is None else log_of(leader_replica).log_start_offset
 
     def delete_records_on_leader(self, offset: int) -> int:
         """Move the log start offset up to `offset`; the low watermark. Segments may be rolled and deleted.
@@ -681,7 +420,7 @@ class Partition(Logging, KafkaMetricsGroup):
             leader_replica = self.leader_replica_if_local
             if leader_replica is None:
                 raise self._not_leader()
-            if not _log_of(leader_replica).config.delete:
+            if not log_of(leader_replica).config.delete:
                 raise PolicyViolationException(
                     f"Records of partition {self.topic_partition} can not be deleted due to the configured policy"
                 )
@@ -700,11 +439,6 @@ class Partition(Logging, KafkaMetricsGroup):
         with self.leader_isr_update_lock.read_lock():
             self.replica_manager.log_manager.truncate_fully_and_start_at(self.topic_partition, new_offset, is_future)
 
-    def remove_partition_metrics(self) -> None:
-        """Unregister the gauges of this partition."""
-        for name in ("UnderReplicated", "UnderMinIsr", "InSyncReplicasCount", "ReplicasCount", "LastStableOffsetLag"):
-            self.remove_metric(name, self._tags)
-
     def __eq__(self, other: object) -> bool:
         return (
             isinstance(other, Partition)
@@ -720,24 +454,5 @@ class Partition(Logging, KafkaMetricsGroup):
         return (
             f"Topic: {self.topic}; Partition: {self.partition_id}; Leader: {self._leader_replica_id_opt}; "
             f"AllReplicas: {','.join(str(k) for k in sorted(self._all_replicas_map.keys))}; "
-            f"InSyncReplicas: {_ids(self._in_sync_replicas)}"
+            f"InSyncReplicas: {ids(self._in_sync_replicas)}"
         )
-
-
-def _log_of(replica: Replica) -> Log:
-    log = replica.log
-    assert log is not None, "a local replica has a log"
-    return log
-
-
-def _parent_dir(log: Log) -> str:
-    """Log directory (absolute path) in which a log's own directory lies."""
-    return os.path.dirname(os.fspath(log.dir))
-
-
-def _ids(replicas: Iterable[Replica]) -> str:
-    return ",".join(str(i) for i in sorted(r.broker_id for r in replicas))
-
-
-def _message_offset(metadata: LogOffsetMetadata) -> int:
-    return metadata.message_offset

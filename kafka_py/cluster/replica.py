@@ -17,8 +17,8 @@ from kafka_py.utils.logging import Logging
 if TYPE_CHECKING:
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.log.log import Log
-    from kafka_py.server.epoch.leader_epoch_cache import LeaderEpochCache
-    from kafka_py.server.replica_manager import LogReadResult
+    from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochCache
+    from kafka_py.server.log_read_result import LogReadResult
 
 UNKNOWN_LOG_START_OFFSET = -1  # Log.UnknownLogStartOffset; the log package is not needed here at run time
 
@@ -116,7 +116,7 @@ class Replica(Logging):
                 f"Should not set log end offset on partition {self.topic_partition}'s local replica {self.broker_id}"
             )
         self._log_end_offset_metadata = new_log_end_offset
-        if self.is_trace_enabled:
+        if self.logger.trace_enabled:
             self.trace(
                 "Setting log end offset for replica %d for partition %s to [%s]",
                 self.broker_id,
@@ -125,7 +125,10 @@ class Replica(Logging):
             )
 
     def maybe_increment_log_start_offset(self, new_log_start_offset: int) -> None:
-        """Move the log start offset up; KafkaException on a remote replica, OffsetOutOfRange above the high watermark."""
+        """Move the log start offset up.
+
+        KafkaException on a remote replica, OffsetOutOfRangeException above the high watermark.
+        """
         log = self.log
         if log is None:
             raise KafkaException(
@@ -152,7 +155,7 @@ class Replica(Logging):
                 f"{self.broker_id} without attempting to delete records of the log"
             )
         self._log_start_offset = new_log_start_offset
-        if self.is_trace_enabled:
+        if self.logger.trace_enabled:
             self.trace(
                 "Setting log start offset for remote replica %d for partition %s to [%d]",
                 self.broker_id,
@@ -179,7 +182,7 @@ class Replica(Logging):
             raise ValueError("High watermark offset should be non-negative")
         self._high_watermark_metadata = new_high_watermark
         log.on_high_watermark_incremented(offset)
-        if self.is_trace_enabled:
+        if self.logger.trace_enabled:
             self.trace(
                 "Setting high watermark for replica %d partition %s to [%s]",
                 self.broker_id,

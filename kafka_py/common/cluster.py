@@ -1,29 +1,17 @@
 """What a client knows of the cluster.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/Cluster.java, ClusterResource.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/Cluster.java @ 1.1.1
 """
 
 from __future__ import annotations
 
 import random
 from collections.abc import Collection, Iterable, Mapping
-from typing import NamedTuple
 
+from kafka_py.common.cluster_resource import ClusterResource
 from kafka_py.common.node import Node
 from kafka_py.common.partition_info import PartitionInfo
 from kafka_py.common.topic_partition import TopicPartition
-
-
-class ClusterResource(NamedTuple):
-    """The cluster's id, None where the broker is too old to have one.
-
-    Mirrors: org.apache.kafka.common.ClusterResource
-    """
-
-    cluster_id: str | None
-
-    def __str__(self) -> str:
-        return f"ClusterResource(clusterId={'null' if self.cluster_id is None else self.cluster_id})"
 
 
 class Cluster:
@@ -76,7 +64,7 @@ class Cluster:
         """A copy with the given partitions added or replaced."""
         combined = {**self._partitions_by_topic_partition, **partitions}
         return Cluster(
-            self._cluster_resource.cluster_id,
+            self._cluster_resource.cluster_id(),
             self._nodes,
             list(combined.values()),
             self._unauthorized_topics,
@@ -145,6 +133,6 @@ class Cluster:
     def __str__(self) -> str:
         partitions = ", ".join(map(str, self._partitions_by_topic_partition.values()))
         return (
-            f"Cluster(id = {self._cluster_resource.cluster_id or 'null'}, nodes = {self._nodes}, "
+            f"Cluster(id = {self._cluster_resource.cluster_id() or 'null'}, nodes = {self._nodes}, "
             f"partitions = [{partitions}])"
         )

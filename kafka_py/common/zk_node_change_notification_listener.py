@@ -12,11 +12,13 @@ from kafka_py.common.utils.time import Time
 from kafka_py.utils.concurrent import AtomicBoolean, LinkedBlockingQueue
 from kafka_py.utils.logging import Logging
 from kafka_py.utils.shutdownable_thread import ShutdownableThread
-from kafka_py.zk.zk_data import StateChangeHandlers
-from kafka_py.zookeeper.zoo_keeper_client import StateChangeHandler, ZNodeChildChangeHandler
 
 if TYPE_CHECKING:
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
+    from kafka_py.zookeeper.zoo_keeper_client import StateChangeHandler, ZNodeChildChangeHandler
+else:
+    # Kafka's two packages called common are one folder here, and below zk: the traits serve the type checker alone.
+    StateChangeHandler = ZNodeChildChangeHandler = object
 
 
 class NotificationHandler(ABC):
@@ -56,7 +58,9 @@ class ZkNodeChangeNotificationListener(Logging):
         self._change_expiration_ms = change_expiration_ms  # const
         self._time = time  # const
         self._last_executed_change = -1  # thread: event-process
-        self._queue: LinkedBlockingQueue[ZkNodeChangeNotificationListener.ChangeNotification] = LinkedBlockingQueue()  # handoff: event thread -> event-process
+        self._queue: LinkedBlockingQueue[ZkNodeChangeNotificationListener.ChangeNotification] = (
+            LinkedBlockingQueue()
+        )  # handoff: event thread -> event-process
         self._thread = self.ChangeEventProcessThread(self, f"{seq_node_root}-event-process-thread")  # const
         self._is_closed = AtomicBoolean(False)  # atomic
         self._change_notification_handler = self.ChangeNotificationHandler(self)  # const
@@ -170,8 +174,16 @@ class ZkNodeChangeNotificationListener(Logging):
 
         def __init__(self, listener: ZkNodeChangeNotificationListener) -> None:
             """Of that listener."""
+            from kafka_py.zk.zk_data import StateChangeHandlers  # zk stands above common
+
             self.name = StateChangeHandlers.zk_node_change_listener_handler(listener._seq_node_root)  # const
             self._listener = listener  # const
+
+        def before_initializing_session(self) -> None:
+            """Nothing is held that belongs to the old session."""
+
+        def on_auth_failure(self) -> None:
+            """The broker that owns the client stops, and this listener with it."""
 
         def after_initializing_session(self) -> None:
             """A new session."""

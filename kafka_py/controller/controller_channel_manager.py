@@ -94,7 +94,7 @@ class Callbacks:
         self.stop_replica_response_callback = stop_replica_response_callback  # const
 
 
-class ControllerChannelManager(Logging, KafkaMetricsGroup):
+class ControllerChannelManager(KafkaMetricsGroup):
     """Holds one connection, queue and send thread per live broker.
 
     Mirrors: kafka.controller.ControllerChannelManager
@@ -201,9 +201,9 @@ class ControllerChannelManager(Logging, KafkaMetricsGroup):
             self._metrics,
             self._time,
             "controller-channel",
+            {"broker-id": str(node.id)},
             builder,
-            metric_tags={"broker-id": str(node.id)},
-            log_context=log_context,
+            metrics_per_connection=False,
         )
         return NetworkClient(
             selector,
@@ -214,7 +214,7 @@ class ControllerChannelManager(Logging, KafkaMetricsGroup):
             reconnect_backoff_max=0,
             socket_send_buffer=Selectable.USE_DEFAULT_BUFFER_SIZE,
             socket_receive_buffer=Selectable.USE_DEFAULT_BUFFER_SIZE,
-            default_request_timeout_ms=config.request_timeout_ms,
+            request_timeout_ms=config.request_timeout_ms,
             time=self._time,
             discover_broker_versions=False,
             api_versions=ApiVersions(),
@@ -554,7 +554,7 @@ class ControllerBrokerRequestBatch(Logging):
             end_points = [UpdateMetadataRequest.EndPoint(node.host, node.port, SecurityProtocol.PLAINTEXT, listener)]
         else:
             end_points = [
-                UpdateMetadataRequest.EndPoint(e.host, e.port, e.security_protocol, e.listener_name)
+                UpdateMetadataRequest.EndPoint(e.host or "", e.port, e.security_protocol, e.listener_name)
                 for e in broker.end_points
             ]
         return UpdateMetadataRequest.Broker(broker.id, end_points, broker.rack)

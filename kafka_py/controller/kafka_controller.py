@@ -51,7 +51,6 @@ from kafka_py.zk.zk_data import ControllerZNode
 from kafka_py.zookeeper.keeper_exception import Code, NodeExistsException
 
 if TYPE_CHECKING:
-    from kafka_py.cluster.broker import BrokerInfo
     from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.protocol.api_keys import ApiKeys
     from kafka_py.common.requests.abstract_request import AbstractRequest
@@ -61,6 +60,7 @@ if TYPE_CHECKING:
     from kafka_py.server.delegation_token_manager import DelegationTokenManager
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
+    from kafka_py.zk.zk_data import BrokerInfo
 
 
 class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaMetricsGroup):
@@ -394,8 +394,8 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
 
     def _initialize_controller_context(self) -> None:
         context, zk = self.controller_context, self.zk_client
-        context.live_brokers = set(zk.get_all_brokers_in_cluster())
-        context.all_topics = set(zk.get_all_topics_in_cluster())
+        context.live_brokers = set(zk.get_all_brokers_in_cluster)
+        context.all_topics = set(zk.get_all_topics_in_cluster)
         self.register_partition_modifications_handlers(sorted(context.all_topics))
         context.partition_replica_assignment = dict(zk.get_replica_assignment_for_topics(context.all_topics))
         context.partition_leadership_info = {}
@@ -411,7 +411,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
     def _fetch_pending_preferred_replica_elections(self) -> set[TopicPartition]:
         """The wishes under /admin/preferred_replica_election that are neither fulfilled nor pointless."""
         context = self.controller_context
-        wanted = set(self.zk_client.get_preferred_replica_election())
+        wanted = set(self.zk_client.get_preferred_replica_election)
         completed = set()
         for tp in wanted:
             replicas = context.partition_replica_assignment.get(tp)
@@ -445,7 +445,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
     def _fetch_topic_deletions_in_progress(self) -> tuple[set[str], set[str]]:
         """(topics to be deleted, topics that cannot be now: a replica is offline or a reassignment runs)."""
         context = self.controller_context
-        to_be_deleted = set(self.zk_client.get_topic_deletions())
+        to_be_deleted = set(self.zk_client.get_topic_deletions)
         with_offline_replicas = {
             tp.topic
             for tp, replicas in context.partition_replica_assignment.items()
@@ -487,7 +487,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
                 self.zk_client.unregister_z_node_change_handler(handler.path)
 
     def _read_controller_epoch_from_zoo_keeper(self) -> None:
-        found = self.zk_client.get_controller_epoch()
+        found = self.zk_client.get_controller_epoch
         if found is not None:
             epoch, stat = found
             self.controller_context.epoch = epoch
@@ -608,7 +608,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
             self._trigger_controller_move()
 
     def _controller_in_zk(self) -> int:
-        id = self.zk_client.get_controller_id()
+        id = self.zk_client.get_controller_id
         return -1 if id is None else id
 
     def resign_if_no_longer_active(self, was_active_before_change: bool) -> None:

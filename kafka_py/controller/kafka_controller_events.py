@@ -201,7 +201,7 @@ class KafkaControllerEvents:
             controller, context = self.controller, self.controller.controller_context
             if not controller.is_active:
                 return
-            brokers = {broker.id: broker for broker in controller.zk_client.get_all_brokers_in_cluster()}
+            brokers = {broker.id: broker for broker in controller.zk_client.get_all_brokers_in_cluster}
             known = set(context.live_or_shutting_down_broker_ids)
             new = sorted(set(brokers) - known)
             dead = sorted(known - set(brokers))
@@ -252,7 +252,7 @@ class KafkaControllerEvents:
             controller, context = self.controller, self.controller.controller_context
             if not controller.is_active:
                 return
-            topics = set(controller.zk_client.get_all_topics_in_cluster())
+            topics = set(controller.zk_client.get_all_topics_in_cluster)
             new = topics - context.all_topics
             deleted = context.all_topics - topics
             context.all_topics = topics
@@ -275,7 +275,7 @@ class KafkaControllerEvents:
             controller = self.controller
             if not controller.is_active:
                 return
-            sequence_numbers = controller.zk_client.get_all_log_dir_event_notifications()
+            sequence_numbers = controller.zk_client.get_all_log_dir_event_notifications
             try:
                 broker_ids = controller.zk_client.get_broker_ids_from_log_dir_events(sequence_numbers)
                 controller.on_broker_log_dir_failure(broker_ids)
@@ -317,7 +317,7 @@ class KafkaControllerEvents:
             controller, context = self.controller, self.controller.controller_context
             if not controller.is_active:
                 return
-            topics = set(controller.zk_client.get_topic_deletions())
+            topics = set(controller.zk_client.get_topic_deletions)
             controller.debug("Delete topics listener fired for topics %s to be deleted", topics)
             unknown = topics - context.all_topics
             if unknown:
@@ -346,7 +346,7 @@ class KafkaControllerEvents:
             # Setting the watch tells whether the node is there as well, so a later wish is seen in any case.
             handler = controller.partition_reassignment_handler
             if controller.zk_client.register_z_node_change_handler_and_check_existence(handler):
-                wanted = controller.zk_client.get_partition_reassignment()
+                wanted = controller.zk_client.get_partition_reassignment
                 controller.add_partitions_being_reassigned(wanted)
                 controller._maybe_trigger_partition_reassignment(set(wanted))
 
@@ -393,7 +393,7 @@ class KafkaControllerEvents:
             controller = self.controller
             if not controller.is_active:
                 return
-            sequence_numbers = controller.zk_client.get_all_isr_change_notifications()
+            sequence_numbers = controller.zk_client.get_all_isr_change_notifications
             try:
                 partitions = controller.zk_client.get_partitions_from_isr_change_notifications(sequence_numbers)
                 if partitions:
@@ -418,7 +418,7 @@ class KafkaControllerEvents:
                 return
             handler = controller.preferred_replica_election_handler
             if controller.zk_client.register_z_node_change_handler_and_check_existence(handler):
-                partitions = set(controller.zk_client.get_preferred_replica_election())
+                partitions = set(controller.zk_client.get_preferred_replica_election)
                 deletion = controller.topic_deletion_manager
                 being_deleted = {tp for tp in partitions if deletion.is_topic_queued_up_for_deletion(tp.topic)}
                 if being_deleted:

@@ -187,7 +187,7 @@ class KafkaControllerReassignment(Logging):
                     self._remove_partition_from_reassigned_partitions(tp)
 
     def _initialize_partition_reassignment(self) -> None:
-        wanted = self.zk_client.get_partition_reassignment()
+        wanted = self.zk_client.get_partition_reassignment
         self.info("Partitions being reassigned: %s", wanted)
         self.add_partitions_being_reassigned(wanted)
 

@@ -285,7 +285,7 @@ class PartitionStateMachine(Logging):
             tp = response.ctx
             state = None
             if response.result_code == Code.OK:
-                state = TopicPartitionStateZNode.decode(response.data, response.stat)
+                state = TopicPartitionStateZNode.decode(response.data or b"", response.stat)
             elif response.result_code != Code.NONODE:
                 failed[tp] = response.failure
                 continue

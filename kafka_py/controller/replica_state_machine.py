@@ -293,7 +293,7 @@ class ReplicaStateMachine(Logging):
                 failed[tp] = response.failure
                 continue
             found = response.result_code == Code.OK
-            state = TopicPartitionStateZNode.decode(response.data, response.stat) if found else None
+            state = TopicPartitionStateZNode.decode(response.data or b"", response.stat) if found else None
             if state is None:
                 without_state.append(tp)
             elif state.controller_epoch > epoch:

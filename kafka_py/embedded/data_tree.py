@@ -16,7 +16,7 @@ from kafka_py.zookeeper.zoo_defs import ACL, Ids, Stat
 from kafka_py.zookeeper.zoo_keeper_events import EventType
 
 
-class TreeException(Exception):  # noqa: N818  # named as ZooKeeper's exceptions are
+class TreeException(Exception):
     """An operation that the tree refuses, with ZooKeeper's code for why."""
 
     def __init__(self, code: Code) -> None:

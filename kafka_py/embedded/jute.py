@@ -24,7 +24,7 @@ class Reader:
 
     __slots__ = ("_data", "position")
 
-    def __init__(self, data: bytes | memoryview, position: int = 0) -> None:
+    def __init__(self, data: bytes | bytearray | memoryview, position: int = 0) -> None:
         """Start at that position."""
         self._data = memoryview(data)  # const
         self.position = position  # thread: of its owner

@@ -3,9 +3,9 @@
     dataDir/kafka_py-1/log.<zxid>        transactions from that one on
     dataDir/kafka_py-1/snapshot.<zxid>   the tree after that one
 
-A record is `length int32 | CRC-32 uint32 | payload`, and is on disk (fsync) before anybody hears of it. A crash can leave
-a torn record at the end of the last log: recovery cuts it off. A bad record anywhere else is damage, and stops recovery,
-since leaving out a transaction in the middle would give a tree that never was.
+A record is `length int32 | CRC-32 uint32 | payload`, and is on disk (fsync) before anybody hears of it. A crash can
+leave a torn record at the end of the last log: recovery cuts it off. A bad record anywhere else is damage, and stops
+recovery, since leaving out a transaction in the middle would give a tree that never was.
 
 The folder is not Apache ZooKeeper's version-2, so that the two never read each other's files.
 """
@@ -244,9 +244,11 @@ class TxnLog(Logging):
     def close(self) -> None:
         """Commit, and close the log."""
         if self._fd >= 0:
-            self.commit()
-            os.close(self._fd)
-            self._fd = -1
+            try:
+                self.commit()
+            finally:
+                os.close(self._fd)
+                self._fd = -1
 
 
 def _record_at(data: memoryview, position: int) -> tuple[LoggedTxn, int] | None:

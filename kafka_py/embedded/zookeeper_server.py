@@ -81,7 +81,8 @@ class ServerCnxn(Logging):
             self._process_input()
         except (JuteException, struct.error) as e:
             self.warn("Closing the connection of %s: %s", self.address, e)
-            self.close()
+            self._in.clear()
+            self.close_after_replies()
 
     def _process_input(self) -> None:
         position = 0
@@ -304,7 +305,8 @@ class ZooKeeperServer(Logging):
 
     def _wake(self) -> None:
         if self._wakeup is not None:
-            self._wakeup[1].send(b"\0")
+            with contextlib.suppress(OSError):  # the thread has ended by itself, and needs no waking
+                self._wakeup[1].send(b"\0")
 
     # ----- the thread -----
 
@@ -358,7 +360,8 @@ class ZooKeeperServer(Logging):
                 self.error("Cannot accept a connection", exc=e)
             return
         sock.setblocking(False)
-        sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with contextlib.suppress(OSError):  # some systems refuse it for a client that has gone again already
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         same_host = sum(1 for other in self.connections if other.address[0] == address[0])
         if 0 < self.max_client_cnxns <= same_host:
             self.warn("Too many connections from %s - max is %d", address[0], self.max_client_cnxns)

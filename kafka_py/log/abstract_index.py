@@ -17,11 +17,23 @@ from __future__ import annotations
 import mmap
 import os
 import pathlib
+import sys
 from abc import ABC, abstractmethod
 from typing import ClassVar
 
+from kafka_py.log.index_entry import IndexEntry
 from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.utils.logging import Logging
+
+if sys.version_info >= (3, 13):
+
+    def _new_map(fd: int, length: int, access: int) -> mmap.mmap:
+        return mmap.mmap(fd, length, access=access, trackfd=False)
+
+else:
+
+    def _new_map(fd: int, length: int, access: int) -> mmap.mmap:
+        return mmap.mmap(fd, length, access=access)  # it keeps a descriptor of its own
 
 
 class IndexSearchType:
@@ -88,7 +100,7 @@ class AbstractIndex(Logging, ABC):
         """Map the whole file; an empty one cannot be mapped and is stood for by no bytes. Caller holds lock."""
         self._length = os.fstat(fd).st_size
         access = mmap.ACCESS_WRITE if self.writable else mmap.ACCESS_READ
-        self._mmap = mmap.mmap(fd, self._length, access=access) if self._length else b""
+        self._mmap = _new_map(fd, self._length, access) if self._length else b""
         self._max_entries = self._length // self.entry_size
 
     def _mapped(self) -> mmap.mmap | bytes:
@@ -225,6 +237,10 @@ class AbstractIndex(Logging, ABC):
         fd = getattr(self, "_fd", None)
         if fd is not None:
             os.close(fd)
+
+    @abstractmethod
+    def _parse_entry(self, buffer: mmap.mmap | bytes, n: int) -> IndexEntry:
+        """The n-th entry."""
 
     @abstractmethod
     def _key_at(self, idx: mmap.mmap | bytes, n: int) -> int:

@@ -20,7 +20,6 @@ from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import LeaderEpoch
 from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochFileCache
 from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.utils.concurrent import ReentrantLock
-from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class LocalLog(LogFileUtils, Logging, KafkaMetricsGroup, ABC):
+class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
     """Segments in a directory, the offset of the next message, and what is done when the disk fails.
 
     Thread: changes under `lock`; any may read.
@@ -97,9 +96,7 @@ class LocalLog(LogFileUtils, Logging, KafkaMetricsGroup, ABC):
 
     def _check_if_memory_mapped_buffer_closed(self) -> None:
         if self._is_memory_mapped_buffer_closed:
-            raise KafkaStorageException(
-                f"The memory mapped buffer for log of {self.topic_partition} is already closed"
-            )
+            raise KafkaStorageException(f"The memory mapped buffer for log of {self.topic_partition} is already closed")
 
     def _maybe_handle_io_exception(self, msg: Callable[[], str], fun: Callable[[], T]) -> T:
         """Run `fun`; an OSError takes the log directory offline and becomes a KafkaStorageException."""

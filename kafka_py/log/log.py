@@ -35,7 +35,7 @@ from kafka_py.common.errors import (
     UnsupportedForMessageFormatException,
 )
 from kafka_py.common.long_ref import LongRef
-from kafka_py.common.record.compression_type import CompressionType
+from kafka_py.common.record.default_record_batch import DefaultRecordBatch
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
 from kafka_py.common.record.timestamp_type import TimestampType
@@ -48,35 +48,34 @@ from kafka_py.log.log_segment import LogSegment
 from kafka_py.log.log_validator import LogValidator
 from kafka_py.log.producer_state_entry import CompletedTxn
 from kafka_py.log.producer_state_manager import ProducerStateManager
+from kafka_py.message.compression_codec import BrokerCompressionCodec, CompressionCodec, NoCompressionCodec
 from kafka_py.server.fetch_data_info import FetchDataInfo
 from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.utils.concurrent import AtomicLong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    from collections.abc import Callable, Collection, Sequence
 
     from kafka_py.common.record.mutable_record_batch import MutableRecordBatch
     from kafka_py.common.requests.fetch_response import FetchResponse
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
     from kafka_py.log.producer_state_entry import BatchMetadata, ProducerAppendInfo
-    from kafka_py.server.kafka_request_handler import BrokerTopicStats
+    from kafka_py.server.broker_topic_stats import BrokerTopicStats
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
     from kafka_py.utils.kafka_scheduler import Scheduler
 
 __all__ = ["CompletedTxn", "Log", "LogAppendInfo"]
 
 _INT_MAX = 2**31 - 1
+_LONG_MAX = 2**63 - 1
 _NO_TIMESTAMP = -1
 _EARLIEST_TIMESTAMP = -2  # ListOffsetRequest.EARLIEST_TIMESTAMP
 _LATEST_TIMESTAMP = -1  # ListOffsetRequest.LATEST_TIMESTAMP
-_MAGIC_V2 = 2
-_BROKER_COMPRESSION = {
-    "uncompressed": CompressionType.NONE,
-    "gzip": CompressionType.GZIP,
-    "snappy": CompressionType.SNAPPY,
-    "lz4": CompressionType.LZ4,
-}
+_LOG_OVERHEAD = 12
+
+# what an append without producer ids changes for producers; nobody writes into it
+_NO_PRODUCER: tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None] = ({}, [], None)
 
 
 class Log(LogLoader):
@@ -90,7 +89,8 @@ class Log(LogLoader):
     Locks: `lock` for every change. Append writes to the file under it: the order of offsets is the order in the file.
     Differs: readers take no lock: they read immutable snapshots (`segments.snapshot`, `next_offset_metadata`).
         Overloads: `flush(offset=None)`, `log_segments_between(from_, to)`, `_delete_old_segments(predicate, reason)`,
-        `_collect_aborted_transactions(…, starting_segment)`. The base classes hold what later versions of Kafka
+        `_collect_aborted_transactions(…, starting_segment)`. `fetch_offsets_by_timestamp` skips segments below the log
+        start, where Kafka finds nothing and answers so. The base classes hold what later versions of Kafka
         moved out of this class.
     """
 
@@ -277,14 +277,14 @@ class Log(LogLoader):
         Raises KafkaStorageException for a disk error, and what is wrong with the records: CorruptRecordException,
         RecordTooLargeException, RecordBatchTooLargeException, InvalidTimestampException, OutOfOrderSequenceException…
         """
-        return self._append(records, is_from_client, assign_offsets=True, leader_epoch=leader_epoch)
+        return self._append(records, is_from_client, True, leader_epoch)
 
     def append_as_follower(self, records: MemoryRecords) -> LogAppendInfo:
         """Append batches with the offsets and epochs that their leader gave them.
 
         Raises KafkaStorageException, OffsetsOutOfOrderException, UnexpectedAppendOffsetException.
         """
-        return self._append(records, is_from_client=False, assign_offsets=False, leader_epoch=-1)
+        return self._append(records, False, False, -1)
 
     def _append(
         self, records: MemoryRecords, is_from_client: bool, assign_offsets: bool, leader_epoch: int
@@ -295,7 +295,9 @@ class Log(LogLoader):
             if append_info.shallow_count == 0:
                 return append_info
             # 2. cut off a partial batch at the end
-            valid_records = self._trim_invalid_bytes(records, append_info)
+            valid_records = records
+            if append_info.valid_bytes != records.size_in_bytes():
+                valid_records = self._trim_invalid_bytes(records, append_info)
             with self.lock:
                 self._check_if_memory_mapped_buffer_closed()
                 # 3. give offsets, or check the given ones
@@ -307,9 +309,13 @@ class Log(LogLoader):
                     self._check_given_offsets(records, append_info)
                 # 4. note a new leader epoch
                 batches = list(valid_records.batches())
+                has_producer = False
                 for batch in batches:
-                    if batch.magic() >= _MAGIC_V2:
-                        self._leader_epoch_cache.assign(batch.partition_leader_epoch(), batch.base_offset())
+                    if type(batch) is DefaultRecordBatch:
+                        header = batch.header
+                        self._leader_epoch_cache.assign(header[2], header[0])
+                        if header[9] > -1:
+                            has_producer = True
                 # 5. a batch has to fit in a segment
                 size = valid_records.size_in_bytes()
                 if size > self.config.segment_size:
@@ -318,8 +324,8 @@ class Log(LogLoader):
                         f"{self.config.segment_size}."
                     )
                 # 6. check producer ids and sequences; a batch sent again is answered as the first time
-                updated_producers, completed_txns, maybe_duplicate = self._analyze_and_validate_producer_state(
-                    batches, is_from_client
+                updated_producers, completed_txns, maybe_duplicate = (
+                    self._analyze_and_validate_producer_state(batches, is_from_client) if has_producer else _NO_PRODUCER
                 )
                 if maybe_duplicate is not None:
                     append_info.first_offset = maybe_duplicate.first_offset
@@ -345,8 +351,12 @@ class Log(LogLoader):
         first_offset, last_offset = append_info.first_offset, append_info.last_offset
         # 7. begin a new segment if the active one is full or old
         segment = self._maybe_roll(size, append_info.max_timestamp, last_offset)
-        position = segment.log.size_in_bytes()
         # 8. write
+        log_offset_metadata = (
+            LogOffsetMetadata(first_offset, segment.base_offset, segment.log.size_in_bytes())
+            if updated_producers
+            else LogOffsetMetadata.UNKNOWN_OFFSET_METADATA
+        )
         segment.append(
             first_offset,
             last_offset,
@@ -357,7 +367,6 @@ class Log(LogLoader):
         # 9. remember what the producers wrote, and which transactions ended
         manager = self.producer_state_manager
         if updated_producers:
-            log_offset_metadata = LogOffsetMetadata(first_offset, segment.base_offset, position)
             for producer_append_info in updated_producers.values():
                 producer_append_info.maybe_cache_txn_first_offset_metadata(log_offset_metadata)
                 manager.update(producer_append_info)
@@ -369,7 +378,7 @@ class Log(LogLoader):
         self._update_log_end_offset(last_offset + 1)
         if self.first_unstable_offset is not None or manager.first_unstable_offset is not None:
             self._update_first_unstable_offset()
-        if self.is_trace_enabled:
+        if self.logger.trace_enabled:
             self.trace(
                 "Appended message set with last offset: %d, first offset: %d, next offset: %d, and messages: %s",
                 last_offset,
@@ -451,7 +460,7 @@ class Log(LogLoader):
             )
 
     def _analyze_and_validate_producer_state(
-        self, batches: list[MutableRecordBatch], is_from_client: bool
+        self, batches: Sequence[MutableRecordBatch], is_from_client: bool
     ) -> tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None]:
         """What the batches change for their producers, the transactions they end, and a duplicate if one is."""
         updated_producers: dict[int, ProducerAppendInfo] = {}
@@ -475,25 +484,33 @@ class Log(LogLoader):
         shallow_message_count = 0
         valid_bytes_count = 0
         first_offset = last_offset = -1
-        source_codec = CompressionType.NONE
+        source_codec = NoCompressionCodec
         monotonic = True
         max_timestamp = _NO_TIMESTAMP
         offset_of_max_timestamp = -1
-        max_message_size = self.config.max_message_size
+        config = self.config
+        max_message_size = config.max_message_size
         for batch in records.batches():
-            magic = batch.magic()
-            # older formats come from older clients, which do not always begin at 0
-            if magic >= _MAGIC_V2 and is_from_client and batch.base_offset() != 0:
-                raise InvalidRecordException(
-                    f"The baseOffset of the record batch should be 0, but it is {batch.base_offset()}"
-                )
-            batch_last_offset = batch.last_offset()
+            if type(batch) is DefaultRecordBatch:
+                header = batch.header
+                batch_first_offset = header[0]
+                # older formats come from older clients, which do not always begin at 0
+                if is_from_client and batch_first_offset != 0:
+                    raise InvalidRecordException(
+                        f"The baseOffset of the record batch should be 0, but it is {batch_first_offset}"
+                    )
+                batch_last_offset = batch_first_offset + header[6]
+                batch_size = header[1] + _LOG_OVERHEAD
+                batch_max_timestamp = header[8]
+            else:
+                batch_first_offset = batch_last_offset = batch.last_offset()
+                batch_size = batch.size_in_bytes()
+                batch_max_timestamp = batch.max_timestamp()
             if first_offset < 0:
-                first_offset = batch.base_offset() if magic >= _MAGIC_V2 else batch_last_offset
+                first_offset = batch_first_offset
             if last_offset >= batch_last_offset:
                 monotonic = False
             last_offset = batch_last_offset
-            batch_size = batch.size_in_bytes()
             if batch_size > max_message_size:
                 self._mark_bytes_rejected(records.size_in_bytes())
                 raise RecordTooLargeException(
@@ -501,15 +518,17 @@ class Log(LogLoader):
                     f"{max_message_size}."
                 )
             batch.ensure_valid()
-            batch_max_timestamp = batch.max_timestamp()
             if batch_max_timestamp > max_timestamp:
                 max_timestamp = batch_max_timestamp
                 offset_of_max_timestamp = last_offset
             shallow_message_count += 1
             valid_bytes_count += batch_size
-            message_codec = batch.compression_type()
-            if message_codec is not CompressionType.NONE:
-                source_codec = message_codec
+            codec_id = batch.compression_type().id
+            if codec_id:
+                source_codec = CompressionCodec.get_compression_codec(codec_id)
+        target_codec = source_codec
+        if config.compression_type != "producer":
+            target_codec = BrokerCompressionCodec.get_target_compression_codec(config.compression_type, source_codec)
         return LogAppendInfo(
             first_offset,
             last_offset,
@@ -519,7 +538,7 @@ class Log(LogLoader):
             self.log_start_offset,
             RecordsProcessingStats.EMPTY,
             source_codec,
-            _BROKER_COMPRESSION.get(self.config.compression_type, source_codec),
+            target_codec,
             shallow_message_count,
             valid_bytes_count,
             monotonic,
@@ -594,10 +613,8 @@ class Log(LogLoader):
         Raises OffsetOutOfRangeException, KafkaStorageException.
         """
         try:
-            if self.is_trace_enabled:
-                self.trace(
-                    "Reading %d bytes from offset %d of length %d bytes", max_length, start_offset, self.size
-                )
+            if self.logger.trace_enabled:
+                self.trace("Reading %d bytes from offset %d of length %d bytes", max_length, start_offset, self.size)
             # taken once: an append may move it while we read
             next_metadata = self.next_offset_metadata
             next_offset = next_metadata.message_offset
@@ -655,18 +672,17 @@ class Log(LogLoader):
                     f"{self.topic_partition} is {version} which is earlier than the minimum required version "
                     f"{KAFKA_0_10_0_IV0}"
                 )
-            segments = self.log_segments
             if target_timestamp == _EARLIEST_TIMESTAMP:
                 return TimestampOffset(_NO_TIMESTAMP, self.log_start_offset)
             if target_timestamp == _LATEST_TIMESTAMP:
                 return TimestampOffset(_NO_TIMESTAMP, self.log_end_offset)
+            # segments wholly below the log start, which retention has yet to delete, cannot answer
+            segments = self.log_segments_between(self.log_start_offset, _LONG_MAX)
             target = next((segment for segment in segments if segment.largest_timestamp >= target_timestamp), None)
             return None if target is None else target.find_offset_by_timestamp(target_timestamp, self.log_start_offset)
 
         return self._maybe_handle_io_exception(
-            lambda: (
-                f"Error while fetching offset by timestamp for {self.topic_partition} in dir {self.dir.parent}"
-            ),
+            lambda: f"Error while fetching offset by timestamp for {self.topic_partition} in dir {self.dir.parent}",
             fetch,
         )
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
+from kafka_py.message.compression_codec import CompressionCodec, NoCompressionCodec
 
 _NO_TIMESTAMP = -1
 
@@ -49,8 +49,8 @@ class LogAppendInfo:
         log_append_time: int,
         log_start_offset: int,
         records_processing_stats: RecordsProcessingStats,
-        source_codec: CompressionType,
-        target_codec: CompressionType,
+        source_codec: CompressionCodec,
+        target_codec: CompressionCodec,
         shallow_count: int,
         valid_bytes: int,
         offsets_monotonic: bool,
@@ -71,7 +71,7 @@ class LogAppendInfo:
     @classmethod
     def unknown_log_append_info_with_log_start_offset(cls, log_start_offset: int) -> LogAppendInfo:
         """For an error answer: -1 everywhere but in `log_start_offset`."""
-        none = CompressionType.NONE
+        none = NoCompressionCodec
         stats = RecordsProcessingStats.EMPTY
         return cls(-1, -1, _NO_TIMESTAMP, -1, _NO_TIMESTAMP, log_start_offset, stats, none, none, -1, -1, False)
 

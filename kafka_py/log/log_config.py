@@ -16,11 +16,11 @@ from kafka_py.common.config.config_def import ConfigDef
 from kafka_py.common.config.topic_config import TopicConfig
 from kafka_py.common.errors import ConfigException, InvalidConfigurationException
 from kafka_py.common.record.timestamp_type import TimestampType
+from kafka_py.message.compression_codec import BrokerCompressionCodec
 
 _LONG_MAX = 2**63 - 1
 _HOUR_MS = 60 * 60 * 1000
 _MIN_MESSAGE_OVERHEAD = 14  # an empty message of the oldest format: Message.MinMessageOverhead
-BROKER_COMPRESSION_OPTIONS = ("uncompressed", "snappy", "lz4", "gzip", "producer")
 
 
 class Defaults:
@@ -281,12 +281,13 @@ class LogConfig(AbstractConfig):
         print(cls.CONFIG_DEF.to_html_table())
 
 
-def _config_def() -> LogConfigDef:
+_Row = tuple[str, ConfigDef.Type, Any, "ConfigDef.Validator | None", str]
+
+
+def _segment_rows() -> list[_Row]:
     t, conf, topic, d = ConfigDef.Type, LogConfig, TopicConfig, Defaults
-    at_least, one_of = ConfigDef.Range.at_least, ConfigDef.ValidString.in_
-    throttled = ThrottledReplicaListValidator()
-    policies = ConfigDef.ValidList.in_(conf.COMPACT, conf.DELETE)
-    rows: list[tuple[str, ConfigDef.Type, Any, ConfigDef.Validator | None, str]] = [
+    at_least = ConfigDef.Range.at_least
+    return [
         (conf.SEGMENT_BYTES_PROP, t.INT, d.SEGMENT_SIZE, at_least(_MIN_MESSAGE_OVERHEAD), topic.SEGMENT_BYTES_DOC),
         (conf.SEGMENT_MS_PROP, t.LONG, d.SEGMENT_MS, at_least(0), topic.SEGMENT_MS_DOC),
         (conf.SEGMENT_JITTER_MS_PROP, t.LONG, d.SEGMENT_JITTER_MS, at_least(0), topic.SEGMENT_JITTER_MS_DOC),
@@ -314,6 +315,15 @@ def _config_def() -> LogConfigDef:
             ConfigDef.Range.between(0, 1),
             topic.MIN_CLEANABLE_DIRTY_RATIO_DOC,
         ),
+    ]
+
+
+def _message_rows() -> list[_Row]:
+    t, conf, topic, d = ConfigDef.Type, LogConfig, TopicConfig, Defaults
+    at_least, one_of = ConfigDef.Range.at_least, ConfigDef.ValidString.in_
+    throttled = ThrottledReplicaListValidator()
+    policies = ConfigDef.ValidList.in_(conf.COMPACT, conf.DELETE)
+    return [
         (conf.CLEANUP_POLICY_PROP, t.LIST, d.CLEANUP_POLICY, policies, topic.CLEANUP_POLICY_DOC),
         (
             conf.UNCLEAN_LEADER_ELECTION_ENABLE_PROP,
@@ -327,7 +337,7 @@ def _config_def() -> LogConfigDef:
             conf.COMPRESSION_TYPE_PROP,
             t.STRING,
             d.COMPRESSION_TYPE,
-            one_of(*BROKER_COMPRESSION_OPTIONS),
+            one_of(*BrokerCompressionCodec.broker_compression_options),
             topic.COMPRESSION_TYPE_DOC,
         ),
         (conf.PRE_ALLOCATE_ENABLE_PROP, t.BOOLEAN, d.PRE_ALLOCATE_ENABLE, None, topic.PREALLOCATE_DOC),
@@ -367,8 +377,11 @@ def _config_def() -> LogConfigDef:
             conf.FOLLOWER_REPLICATION_THROTTLED_REPLICAS_DOC,
         ),
     ]
+
+
+def _config_def() -> LogConfigDef:
     config_def = LogConfigDef()
-    for name, type_, default, validator, doc in rows:
+    for name, type_, default, validator, doc in (*_segment_rows(), *_message_rows()):
         server_name = LogConfig.TOPIC_CONFIG_SYNONYMS.get(name, name)
         config_def.define_topic_config(name, type_, default, validator, doc, server_name)
     return config_def

@@ -17,6 +17,8 @@ from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.utils.yield_gil import GilYielder, yield_gil
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from kafka_py.common.record.record_batch import RecordBatch
     from kafka_py.common.record.records import Records
     from kafka_py.common.topic_partition import TopicPartition
@@ -88,8 +90,9 @@ class LogLoader(LocalLog):
             self._time.milliseconds() - start_ms,
         )
 
-    def _files(self) -> list[pathlib.Path]:
-        return sorted(file for file in self.dir.iterdir() if file.is_file())
+    def _files(self) -> Iterator[pathlib.Path]:
+        """The files by name; what is deleted while going through them is skipped."""
+        return (file for file in sorted(self.dir.iterdir()) if file.is_file())
 
     def _remove_temp_files_and_collect_swap_files(self) -> list[pathlib.Path]:
         """Delete what a crash left behind; return the `.log.swap` files, whose swaps are to be completed."""
@@ -316,9 +319,7 @@ class LogLoader(LocalLog):
         with self.lock:
             self._check_if_memory_mapped_buffer_closed()
             updated = self.producer_state_manager.first_unstable_offset
-            if updated is not None and (
-                updated.message_offset_only or updated.message_offset < self.log_start_offset
-            ):
+            if updated is not None and (updated.message_offset_only or updated.message_offset < self.log_start_offset):
                 offset = max(updated.message_offset, self.log_start_offset)
                 segment = self.segments.floor_segment(offset)
                 position = None if segment is None else segment.translate_offset(offset)

@@ -1,6 +1,7 @@
 """All logs of a broker, in one or more log directories.
 
 Mirrors: core/src/main/scala/kafka/log/LogManager.scala @ 1.1.1
+Read next: log_directories.py (its base class: the directories themselves); log.py
 
 Files of a log directory beside the partitions' directories: `.lock` (held while the broker runs), `meta.properties`
 (see BrokerMetadataCheckpoint), `.kafka_cleanshutdown` (made by a clean shutdown, deleted once the logs are loaded),
@@ -9,23 +10,18 @@ Files of a log directory beside the partitions' directories: `.lock` (held while
 
 from __future__ import annotations
 
-import os
 import pathlib
 from typing import TYPE_CHECKING
 
 from kafka_py.common.errors import (
     IllegalStateException,
-    KafkaException,
     KafkaStorageException,
-    LogDirNotFoundException,
 )
-from kafka_py.common.utils.exit import Exit
 from kafka_py.log.cleaner_config import CleanerConfig
 from kafka_py.log.log import Log
 from kafka_py.log.log_config import LogConfig
-from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.log.log_directories import LogDirectories, PathLike
 from kafka_py.server.broker_states import BrokerState, RecoveringFromUncleanShutdown
-from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
 from kafka_py.utils.concurrent import (
     ConcurrentHashMap,
     ConcurrentLinkedQueue,
@@ -34,24 +30,21 @@ from kafka_py.utils.concurrent import (
     ReentrantLock,
     ThreadPoolExecutor,
 )
-from kafka_py.utils.file_lock import FileLock
 from kafka_py.utils.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
+    from kafka_py.server.broker_topic_stats import BrokerTopicStats
     from kafka_py.server.kafka_config import KafkaConfig
-    from kafka_py.server.kafka_request_handler import BrokerTopicStats
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
     from kafka_py.utils.kafka_scheduler import Scheduler
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
-    PathLike = str | os.PathLike[str]
 
-
-class LogManager(KafkaMetricsGroup):
+class LogManager(LogDirectories):
     """Creates, finds, recovers, flushes and deletes logs.
 
     A new log goes to the directory that has the fewest. A directory that fails is taken out of service and the
@@ -67,10 +60,7 @@ class LogManager(KafkaMetricsGroup):
     Left out: abortAndPauseCleaning -- compaction is a later stage
     """
 
-    LOCK_FILE = ".lock"
     INITIAL_TASK_DELAY_MS = 30 * 1000
-    RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
-    LOG_START_OFFSET_CHECKPOINT_FILE = "log-start-offset-checkpoint"
     PRODUCER_ID_EXPIRATION_CHECK_INTERVAL_MS = 10 * 60 * 1000
 
     def __init__(
@@ -92,7 +82,7 @@ class LogManager(KafkaMetricsGroup):
         log_dir_failure_channel: LogDirFailureChannel,
         time: Time,
     ) -> None:
-        self.log_dirs = [pathlib.Path(d).absolute() for d in log_dirs]  # const
+        super().__init__(log_dirs, initial_offline_dirs, log_dir_failure_channel)
         # not kept up to date: it is only used while loading
         self.topic_configs = topic_configs  # const
         self.initial_default_config = initial_default_config  # const
@@ -105,7 +95,6 @@ class LogManager(KafkaMetricsGroup):
         self._scheduler = scheduler  # const
         self.broker_state = broker_state  # const
         self._broker_topic_stats = broker_topic_stats  # const
-        self._log_dir_failure_channel = log_dir_failure_channel  # const
         self._time = time  # const
         self._log_creation_or_deletion_lock = ReentrantLock()
         self._current_logs: Pool[TopicPartition, Log] = Pool()  # atomic
@@ -116,11 +105,6 @@ class LogManager(KafkaMetricsGroup):
         self._preferred_log_dirs: ConcurrentHashMap[TopicPartition, str] = ConcurrentHashMap()  # atomic
         self._current_default_config = initial_default_config  # volatile: reconfigure_default_log_config
         self._num_recovery_threads_per_data_dir = recovery_threads_per_data_dir  # volatile: config handler
-        offline = [pathlib.Path(d).absolute() for d in initial_offline_dirs]
-        self._live_log_dirs = self._create_and_validate_log_dirs(self.log_dirs, offline)  # volatile: writer under lock
-        self._dir_locks = self._lock_log_dirs(self.live_log_dirs)  # const
-        self._recovery_point_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
-        self._log_start_offset_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
         try:
             self._open_checkpoints()
             self._load_logs()
@@ -147,7 +131,7 @@ class LogManager(KafkaMetricsGroup):
 
         default_props = KafkaServer.copy_kafka_config_to_log(config)
         default_log_config = LogConfig(default_props)
-        topic_configs, failed = zk_client.get_log_configs(zk_client.get_all_topics_in_cluster(), default_props)
+        topic_configs, failed = zk_client.get_log_configs(zk_client.get_all_topics_in_cluster, default_props)
         for error in failed.values():
             raise error
         return cls(
@@ -179,45 +163,6 @@ class LogManager(KafkaMetricsGroup):
     def current_default_config(self) -> LogConfig:
         """The broker's defaults for logs."""
         return self._current_default_config
-
-    @property
-    def live_log_dirs(self) -> list[pathlib.Path]:
-        """The directories in service, as absolute paths."""
-        return list(self._live_log_dirs)
-
-    @property
-    def _offline_log_dirs(self) -> list[pathlib.Path]:
-        live = self._live_log_dirs
-        return [d for d in self.log_dirs if d not in live]
-
-    def _create_and_validate_log_dirs(
-        self, dirs: Sequence[pathlib.Path], initial_offline_dirs: Sequence[pathlib.Path]
-    ) -> tuple[pathlib.Path, ...]:
-        """Make missing directories; the readable ones. Two that are the same raise KafkaException, none at all halts."""
-        if len({d.resolve() for d in dirs}) < len(dirs):
-            raise KafkaException(f"Duplicate log directory found: {', '.join(map(str, dirs))}")
-        live_log_dirs = []
-        for dir in dirs:
-            try:
-                if dir in initial_offline_dirs:
-                    raise OSError(f"Failed to load {dir} during broker startup")
-                if not dir.exists():
-                    self.info("Log directory '%s' not found, creating it.", dir)
-                    dir.mkdir(parents=True)
-                if not dir.is_dir() or not os.access(dir, os.R_OK):
-                    raise OSError(f"{dir} is not a readable log directory.")
-                live_log_dirs.append(dir)
-            except OSError as e:
-                self._log_dir_failure_channel.maybe_add_offline_log_dir(
-                    str(dir), f"Failed to create or validate data directory {dir}", e
-                )
-        if not live_log_dirs:
-            self.fatal(
-                "Shutdown broker because none of the specified log dirs from %s can be created or validated",
-                ", ".join(map(str, dirs)),
-            )
-            Exit.halt(1)
-        return tuple(live_log_dirs)
 
     def resize_recovery_thread_pool(self, new_size: int) -> None:
         """Use so many threads for each directory from the next loading or closing on."""
@@ -255,12 +200,6 @@ class LogManager(KafkaMetricsGroup):
                     except OSError as e:
                         self.warn("%s", e, exc=e)
 
-    def _remove_live_log_dir(self, dir: pathlib.Path) -> None:
-        self._live_log_dirs = tuple(d for d in self._live_log_dirs if d != dir)
-        if not self._live_log_dirs:
-            self.fatal("Shutdown broker because all log dirs in %s have failed", ", ".join(map(str, self.log_dirs)))
-            Exit.halt(1)
-
     def _remove_logs_in(self, logs: Pool[TopicPartition, Log], dir: str) -> list[TopicPartition]:
         removed = []
         for topic_partition, log in logs.items():
@@ -269,50 +208,6 @@ class LogManager(KafkaMetricsGroup):
                 log.remove_log_metrics()
                 removed.append(topic_partition)
         return removed
-
-    def _lock_log_dirs(self, dirs: Sequence[pathlib.Path]) -> list[FileLock]:
-        """Lock the directories against other brokers; KafkaException if one of them is locked."""
-        locks: list[FileLock] = []
-        for dir in dirs:
-            try:
-                lock = FileLock(dir / self.LOCK_FILE)
-                if not lock.try_lock():
-                    lock.destroy()
-                    for taken in locks:
-                        taken.destroy()
-                    raise KafkaException(
-                        f"Failed to acquire lock on file .lock in {dir}. A Kafka instance in another process or "
-                        "thread is using this directory."
-                    )
-                locks.append(lock)
-            except OSError as e:
-                self._start_up_failure(dir, f"Disk error while locking directory {dir}", e)
-        return locks
-
-    def _open_checkpoints(self) -> None:
-        for dir in self.live_log_dirs:
-            try:
-                recovery_points = OffsetCheckpointFile(
-                    dir / self.RECOVERY_POINT_CHECKPOINT_FILE, self._log_dir_failure_channel
-                )
-                log_start_offsets = OffsetCheckpointFile(
-                    dir / self.LOG_START_OFFSET_CHECKPOINT_FILE, self._log_dir_failure_channel
-                )
-                self._recovery_point_checkpoints[dir] = recovery_points
-                self._log_start_offset_checkpoints[dir] = log_start_offsets
-            except OSError as e:
-                self._start_up_failure(dir, f"Disk error while opening the checkpoint files in directory {dir}", e)
-
-    def _start_up_failure(self, dir: pathlib.Path, msg: str, e: OSError) -> None:
-        """A directory turned out to be unusable before any log was loaded from it."""
-        self._log_dir_failure_channel.maybe_add_offline_log_dir(str(dir), msg, e)
-        self._remove_live_log_dir(dir)
-
-    def is_log_dir_online(self, log_dir: str) -> bool:
-        """Whether a directory (absolute path) is in service; LogDirNotFoundException if it is none of ours."""
-        if all(str(d) != log_dir for d in self.log_dirs):
-            raise LogDirNotFoundException(f"Log dir {log_dir} is not found in the config.")
-        return pathlib.Path(log_dir) in self._live_log_dirs
 
     # ---- loading --------------------------------------------------------------------------------------------------
 
@@ -404,18 +299,14 @@ class LogManager(KafkaMetricsGroup):
     def _load_jobs(self, dir: pathlib.Path, offline_dirs: dict[str, OSError]) -> list[Callable[[], None]]:
         """One job for each log of a directory; an OSError in one of them is noted in `offline_dirs`."""
         if (dir / Log.CLEAN_SHUTDOWN_FILE).exists():
-            self.debug(
-                "Found clean shutdown file. Skipping recovery for all logs in data directory: %s", dir
-            )
+            self.debug("Found clean shutdown file. Skipping recovery for all logs in data directory: %s", dir)
         else:
             self.broker_state.new_state(RecoveringFromUncleanShutdown)  # Log does it when it is opened
         recovery_points: dict[TopicPartition, int] = {}
         try:
             recovery_points = self._recovery_point_checkpoints[dir].read()
         except KafkaStorageException as e:
-            self.warn(
-                "Error occurred while reading recovery-point-offset-checkpoint file of directory %s", dir, exc=e
-            )
+            self.warn("Error occurred while reading recovery-point-offset-checkpoint file of directory %s", dir, exc=e)
             self.warn("Resetting the recovery checkpoint to 0")
         log_start_offsets: dict[TopicPartition, int] = {}
         try:
@@ -617,9 +508,7 @@ class LogManager(KafkaMetricsGroup):
                 raise KafkaStorageException(msg) from e
             (self._future_logs if is_future else self._current_logs).put(topic_partition, log)
             properties = ", ".join(f"{key} -> {value}" for key, value in config.originals().items())
-            self.info(
-                "Created log for partition %s in %s with properties {%s}.", topic_partition, log_dir, properties
-            )
+            self.info("Created log for partition %s in %s with properties {%s}.", topic_partition, log_dir, properties)
             self._preferred_log_dirs.remove(topic_partition)
             return log
 
@@ -776,22 +665,6 @@ class LogManager(KafkaMetricsGroup):
         for topic_partition, log in [*self._current_logs.items(), *self._future_logs.items()]:
             by_dir.setdefault(str(log.dir.parent), {})[topic_partition] = log
         return by_dir
-
-    # ---- metrics --------------------------------------------------------------------------------------------------
-
-    def _register_metrics(self) -> None:
-        self.new_gauge("OfflineLogDirectoryCount", lambda: len(self._offline_log_dirs))
-        for dir in self.log_dirs:
-
-            def is_offline(dir: pathlib.Path = dir) -> int:
-                return 0 if dir in self._live_log_dirs else 1
-
-            self.new_gauge("LogDirectoryOffline", is_offline, {"logDirectory": str(dir)})
-
-    def _remove_metrics(self) -> None:
-        self.remove_metric("OfflineLogDirectoryCount")
-        for dir in self.log_dirs:
-            self.remove_metric("LogDirectoryOffline", {"logDirectory": str(dir)})
 
 
 def _flush_and_close(log: Log) -> Callable[[], None]:

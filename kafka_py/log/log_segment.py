@@ -68,7 +68,8 @@ class LogSegment(Logging):
     Differs: the places of the last few hundred batches are kept in memory (`_tail`), so that reads near the end of
         the log, which are nearly all reads, need neither the index nor a scan of the file. `sanity_check` also
         looks whether index entries point at batches, which finds an index that is random bytes of the right length,
-        and treats an index that had to be created anew as missing.
+        and treats an index that had to be created anew as missing. `recover` also cuts at an impossible offset or
+        magic, where Kafka drops the segment or writes a wrong index entry.
     """
 
     def __init__(
@@ -145,13 +146,16 @@ class LogSegment(Logging):
         size = self.log.size_in_bytes()
         if size > self.max_segment_bytes - messages_size:
             return True
-        reached_roll_ms = self.max_segment_ms - self.roll_jitter_ms
-        if size > 0 and self.time_waited_for_roll(now, max_timestamp_in_messages) > reached_roll_ms:
-            return True
+        if size > 0:
+            first = self._rolling_based_timestamp
+            if first is not None and first >= 0:
+                waited = max_timestamp_in_messages - first
+            else:
+                waited = self.time_waited_for_roll(now, max_timestamp_in_messages)
+            if waited > self.max_segment_ms - self.roll_jitter_ms:
+                return True
         return (
-            self.offset_index.is_full
-            or self.time_index.is_full
-            or not self.can_convert_to_relative_offset(max_offset_in_messages)
+            max_offset_in_messages - self.base_offset > _INT_MAX or self.offset_index.is_full or self.time_index.is_full
         )
 
     def resize_indexes(self, size: int) -> None:
@@ -159,9 +163,7 @@ class LogSegment(Logging):
         self.offset_index.resize(size)
         self.time_index.resize(size)
 
-    def sanity_check(
-        self, time_index_file_newly_created: bool, offset_index_file_newly_created: bool = False
-    ) -> None:
+    def sanity_check(self, time_index_file_newly_created: bool, offset_index_file_newly_created: bool = False) -> None:
         """Raise CorruptIndexException if an index cannot be right, FileNotFoundError if there was none."""
         if not self.offset_index.file.exists() or (offset_index_file_newly_created and self.size > 0):
             raise FileNotFoundError(f"Offset index file {self.offset_index.file.absolute()} does not exist")
@@ -247,7 +249,7 @@ class LogSegment(Logging):
             return
         log = self.log
         physical_position = log.size_in_bytes()
-        trace = self.is_trace_enabled
+        trace = self.logger.trace_enabled
         if trace:
             self.trace(
                 "Inserting %d bytes at offset %d at position %d with largest timestamp %d at shallow offset %d",
@@ -316,13 +318,13 @@ class LogSegment(Logging):
         tail = self._tail
         if tail and offset >= tail[0][0]:
             i = bisect_right(tail, (offset + 1,)) - 1
-            first, last, position, size = tail[i]
+            _, last, position, size = tail[i]
             if offset > last:  # in a gap between two appends, or behind all of them
                 if i + 1 >= len(tail):
                     return None
-                first, last, position, size = tail[i + 1]
+                _, last, position, size = tail[i + 1]
             if size:
-                return FileRecords.LogOffsetPosition(first, position, size)
+                return FileRecords.LogOffsetPosition(last, position, size)
         else:
             position = self.offset_index.lookup(offset).position
         return self.log.search_for_offset_with_size(offset, max(position, starting_file_position))
@@ -410,8 +412,10 @@ class LogSegment(Logging):
         self._max_timestamp_so_far = _NO_TIMESTAMP
         yielder = GilYielder()
         try:
+            last_offset = self.base_offset - 1
             for batch in self.log.batches():
                 batch.ensure_valid()
+                last_offset = self._check_header(batch, last_offset)
                 if batch.max_timestamp() > self._max_timestamp_so_far:
                     self._max_timestamp_so_far = batch.max_timestamp()
                     self._offset_of_max_timestamp = batch.last_offset()
@@ -431,15 +435,22 @@ class LogSegment(Logging):
             self.warn("Found invalid messages in log segment %s at byte offset %d: %s.", self.log.file, valid_bytes, e)
         truncated = self.log.size_in_bytes() - valid_bytes
         if truncated > 0:
-            self.debug(
-                "Truncated %d invalid bytes at the end of segment %s during recovery", truncated, self.log.file
-            )
+            self.debug("Truncated %d invalid bytes at the end of segment %s during recovery", truncated, self.log.file)
         self.log.truncate_to(valid_bytes)
         self.offset_index.trim_to_valid_size()
         # as closing a segment does
         self.time_index.maybe_append(self._max_timestamp_so_far, self._offset_of_max_timestamp, skip_full_check=True)
         self.time_index.trim_to_valid_size()
         return truncated
+
+    def _check_header(self, batch: RecordBatch, last_offset: int) -> int:
+        """The batch's last offset; CorruptRecordException if that or the magic, which no checksum covers, is wrong."""
+        if batch.magic() > batch.CURRENT_MAGIC_VALUE:
+            raise CorruptRecordException(f"Unknown magic {batch.magic()}")
+        offset = batch.last_offset()
+        if offset <= last_offset or not self.can_convert_to_relative_offset(offset):
+            raise CorruptRecordException(f"Offset {offset} follows offset {last_offset}")
+        return offset
 
     def _load_largest_timestamp(self) -> None:
         """Find the largest timestamp again, from the last time index entry on. Caller holds Log.lock."""

@@ -86,9 +86,7 @@ class TxnMetadata:
 
     __slots__ = ("first_offset", "last_offset", "producer_id")
 
-    def __init__(
-        self, producer_id: int, first_offset: LogOffsetMetadata | int, last_offset: int | None = None
-    ) -> None:
+    def __init__(self, producer_id: int, first_offset: LogOffsetMetadata | int, last_offset: int | None = None) -> None:
         self.producer_id = producer_id  # const
         self.first_offset = (
             first_offset if isinstance(first_offset, LogOffsetMetadata) else LogOffsetMetadata(first_offset)

@@ -166,9 +166,7 @@ class ProducerStateManager(Logging):
         """Take over what an append of one producer changed; raises ValueError for producer id -1."""
         producer_id = append_info.producer_id
         if producer_id == NO_PRODUCER_ID:
-            raise ValueError(
-                f"Invalid producer id {producer_id} passed to update for partition {self.topic_partition}"
-            )
+            raise ValueError(f"Invalid producer id {producer_id} passed to update for partition {self.topic_partition}")
         if self.is_trace_enabled:
             self.trace("Updated producer %d state to %s", producer_id, append_info)
         updated_entry = append_info.to_entry

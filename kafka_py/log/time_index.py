@@ -24,6 +24,7 @@ _ENTRY = struct.Struct(">qi")
 _LONG = struct.Struct(">q")
 _INT = struct.Struct(">i")
 _NO_TIMESTAMP = -1
+_SANITY_SAMPLES = 16
 
 
 class TimeIndex(AbstractIndex):
@@ -31,6 +32,7 @@ class TimeIndex(AbstractIndex):
 
     Mirrors: kafka.log.TimeIndex
     Thread: one writer, under Log.lock; any reader, without a lock.
+    Differs: `sanity_check` also looks at the order of some entries.
     """
 
     ENTRY_SIZE = 12
@@ -144,6 +146,18 @@ class TimeIndex(AbstractIndex):
             self._entries = entries
             self._last_entry = self._last_entry_from_index_file()
 
+    def _check_order(self) -> None:
+        """Look at some entries: timestamps grow and offsets do not fall."""
+        previous = TimestampOffset(_NO_TIMESTAMP - 1, 0)
+        for i in range(0, self._entries, max(self._entries // _SANITY_SAMPLES, 1)):
+            entry = self.entry(i)
+            if entry.timestamp <= previous.timestamp or entry.offset < previous.offset:
+                raise CorruptIndexException(
+                    f"Corrupt time index found, entry {i} of time index file ({self.file.absolute()}) is {entry} after "
+                    f"{previous}"
+                )
+            previous = entry
+
     def sanity_check(self) -> None:
         """Raise CorruptIndexException if the last entry or the file's length is impossible."""
         last_timestamp, last_offset = self._last_entry
@@ -158,6 +172,7 @@ class TimeIndex(AbstractIndex):
                 f"Corrupt time index found, time index file ({self.file.absolute()}) has non-zero size but the last "
                 f"offset is {last_offset} which is less than the first offset {self.base_offset}"
             )
+        self._check_order()
         if self.length % self.entry_size != 0:
             raise CorruptIndexException(
                 f"Time index file {self.file.absolute()} is corrupt, found {self.length} bytes which is neither "

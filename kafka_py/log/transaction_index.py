@@ -191,8 +191,8 @@ class AbortedTxn:
 
     def __init__(self, buffer: bytes) -> None:
         self.buffer = buffer  # const
-        (self.version, self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset) = (
-            _ENTRY.unpack(buffer)
+        (self.version, self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset) = _ENTRY.unpack(
+            buffer
         )  # const
 
     @classmethod

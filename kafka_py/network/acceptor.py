@@ -22,11 +22,12 @@ from kafka_py.common.errors import (
     RuntimeException,
     TooManyConnectionsException,
 )
+from kafka_py.common.network.addresses import AcceptedSocket, peer_address
 from kafka_py.common.network.listener_reconfigurable import ListenerReconfigurable
 from kafka_py.common.network.nio_selector import OP_ACCEPT, NioSelector, SelectionKey
 from kafka_py.common.network.selectable import Selectable
 from kafka_py.network.abstract_server_thread import AbstractServerThread
-from kafka_py.network.connection_quotas import LISTENER_METRIC_TAG, close_socket, peer_address
+from kafka_py.network.connection_quotas import LISTENER_METRIC_TAG, close_socket
 from kafka_py.network.processor import Processor
 from kafka_py.server.kafka_config import KafkaConfig
 from kafka_py.utils.concurrent import CompletableFuture, ReentrantLock
@@ -81,6 +82,7 @@ class Acceptor(AbstractServerThread):
 
     METRIC_PREFIX: ClassVar[str] = ""
     THREAD_PREFIX: ClassVar[str] = ""
+    PROCESSOR_CLASS: ClassVar[type[Processor]] = Processor  # tests put their own here
 
     def __init__(
         self,
@@ -300,10 +302,10 @@ class Acceptor(AbstractServerThread):
     def accept(self, key: SelectionKey) -> socket.socket | None:
         """The accepted and configured connection; None when it was refused, delayed or gone."""
         try:
-            socket_channel, _ = key.channel.accept()
+            socket_channel = AcceptedSocket.accept_from(key.channel)
         except BlockingIOError:
             return None
-        address = peer_address(socket_channel)
+        address = socket_channel.remote[0]
         name = self.end_point.listener_name
         try:
             self.connection_quotas.inc(name, address, self._blocked_percent_meter)
@@ -394,7 +396,7 @@ class Acceptor(AbstractServerThread):
             f"{self.thread_prefix()}-kafka-network-thread-{self._node_id}-"
             f"{self.end_point.listener_name}-{self.end_point.security_protocol}-{id}"
         )
-        return Processor(
+        return self.PROCESSOR_CLASS(
             id,
             self._time,
             self.config.socket_request_max_bytes,

@@ -21,6 +21,7 @@ from kafka_py.common.metrics.metric_config import MetricConfig
 from kafka_py.common.metrics.quota import Quota
 from kafka_py.common.metrics.stats.avg import Avg
 from kafka_py.common.metrics.stats.rate import Rate
+from kafka_py.common.network.addresses import inet_address
 from kafka_py.common.network.listener_reconfigurable import ListenerReconfigurable
 from kafka_py.server.kafka_config import KafkaConfig
 from kafka_py.utils.concurrent import ConcurrentHashMap, ReentrantLock
@@ -39,27 +40,6 @@ METRICS_GROUP: Final = "socket-server-metrics"
 LISTENER_METRIC_TAG: Final = "listener"
 _MAX_INT: Final = 0x7FFFFFFF
 _IP_CONNECTION_RATE_DEFAULT: Final = _MAX_INT  # connection_creation_rate of an IP without a quota
-_V4_IN_V6: Final = "::ffff:"
-
-
-def inet_address(host: str) -> str:
-    """The IP address of a host name or of an address's text. Raises OSError for a name that is not known."""
-    return canonical_address(str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0]))
-
-
-def canonical_address(address: str) -> str:
-    """An IPv4 peer of a dual-stack socket by its IPv4 address, as Java names it."""
-    if address.startswith(_V4_IN_V6) and "." in address:
-        return address[len(_V4_IN_V6) :]
-    return address
-
-
-def peer_address(channel: socket.socket) -> str:
-    """The IP address at the other end, or an empty text when it is gone."""
-    try:
-        return canonical_address(str(channel.getpeername()[0]))
-    except (OSError, IndexError):
-        return ""
 
 
 def close_socket(channel: socket.socket, logging: Logging) -> None:
@@ -124,9 +104,7 @@ def listener_quota_entity(listener_name: str) -> _Entity:
 
 def ip_quota_entity(ip: str) -> _Entity:
     """One client address; forgotten after an hour without connections."""
-    return _Entity(
-        f"{_RATE_SENSOR}-{ip}", _RATE_METRIC, _INACTIVE_SENSOR_EXPIRATION_TIME_SECONDS, {_IP_METRIC_TAG: ip}
-    )
+    return _Entity(f"{_RATE_SENSOR}-{ip}", _RATE_METRIC, _INACTIVE_SENSOR_EXPIRATION_TIME_SECONDS, {_IP_METRIC_TAG: ip})
 
 
 BROKER_QUOTA_ENTITY: Final = _Entity(_RATE_SENSOR, f"broker-{_RATE_METRIC}", _NEVER_SECONDS, {})
@@ -302,7 +280,9 @@ class ConnectionQuotas(Logging):
     def _wait_for_connection_slot(self, listener_name: ListenerName, acceptor_blocked_percent_meter: Meter) -> None:
         """Caller holds _lock, and gives it up while waiting."""
         start_throttle_time_ms = self._time.milliseconds()
-        throttle_time_ms = max(self._record_connection_and_get_throttle_time_ms(listener_name, start_throttle_time_ms), 0)
+        throttle_time_ms = max(
+            self._record_connection_and_get_throttle_time_ms(listener_name, start_throttle_time_ms), 0
+        )
         if throttle_time_ms > 0 or not self._connection_slot_available(listener_name):
             start_ns = self._time.nanoseconds()
             end_throttle_time_ms = start_throttle_time_ms + throttle_time_ms
@@ -343,7 +323,9 @@ class ConnectionQuotas(Logging):
         """The longer of the delays that bring listener and broker back to their rates, at most a quota window."""
         broker_throttle_time_ms = 0
         if not self._protected_listener(listener_name):
-            broker_throttle_time_ms = self._record_and_get_throttle_time_ms(self._broker_connection_rate_sensor, time_ms)
+            broker_throttle_time_ms = self._record_and_get_throttle_time_ms(
+                self._broker_connection_rate_sensor, time_ms
+            )
         quota = self.max_connections_per_listener.get(listener_name)
         if quota is None:
             return 0

@@ -8,8 +8,11 @@ Read next: request_metrics.py, processor.py, ../server/kafka_request_handler.py
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar, overload
+from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeAlias, TypeVar, overload
 
+from kafka_py.common.memory.buffer_recycler import SMALLEST_RECYCLED
+from kafka_py.common.memory.memory_pool import MemoryPool
+from kafka_py.common.network.client_information import ClientInformation
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.utils.sanitizer import Sanitizer
 from kafka_py.common.utils.time import Time
@@ -19,7 +22,6 @@ from kafka_py.utils.concurrent import ArrayBlockingQueue, ConcurrentHashMap
 from kafka_py.utils.logging import get_logger
 
 if TYPE_CHECKING:
-    from kafka_py.common.memory.memory_pool import MemoryPool
     from kafka_py.common.network.send import Send
     from kafka_py.common.protocol.errors import Errors
     from kafka_py.common.requests.abstract_request import AbstractRequest
@@ -31,9 +33,13 @@ if TYPE_CHECKING:
     from kafka_py.server.request_local import RequestLocal
 
 R = TypeVar("R", bound="AbstractRequest")
+_NO_POOL: Final = MemoryPool.NONE
 _request_logger = get_logger("kafka.request.logger")
+_channel_logger = get_logger("kafka.network.RequestChannel")
 _nanoseconds = Time.SYSTEM.nanoseconds
 _FETCH: Final = ApiKeys.FETCH
+_MS: Final = 1_000_000
+_HALF_MS: Final = 500_000
 _ALTER_CONFIGS: Final = ApiKeys.ALTER_CONFIGS
 
 
@@ -68,11 +74,12 @@ class Session:
     Mirrors: kafka.network.RequestChannel.Session @ 3.7.1
     """
 
-    __slots__ = ("_sanitized_user", "client_address", "principal")
+    __slots__ = ("_sanitized_user", "client_address", "client_information", "principal")
 
     def __init__(self, principal: KafkaPrincipal, client_address: str) -> None:
         self.principal = principal  # const
         self.client_address = client_address  # const
+        self.client_information = ClientInformation.EMPTY  # volatile: network
         self._sanitized_user: str | None = None  # volatile: any; always the same text
 
     @property
@@ -121,7 +128,7 @@ class Request(BaseRequest):
     Thread:  made by the network thread, handled by a handler, ended by the network thread.
     Differs: the request log's line is 1.1.1's text; the JSON of 3.7 is left out. Times are ints, -1 or 0 until known;
         Scala's Options are None. They are class attributes until set: most requests never set half of them.
-    Left out: shouldReturnNotController -- envelopes belong to KRaft
+    Left out: shouldReturnNotController, toString -- envelopes belong to KRaft; it is __repr__
     """
 
     request_dequeue_time_nanos: int = -1
@@ -135,6 +142,9 @@ class Request(BaseRequest):
     callback_request_dequeue_time_nanos: int | None = None
     callback_request_complete_time_nanos: int | None = None
     request_log: str | None = None
+    # the thread that handled it, written only while a journal watches; and that journal
+    handled_by: str | None = None
+    completed_tap: Callable[[Request, int], None] | None = None
     _session: Session | None = None
 
     def __init__(
@@ -169,8 +179,8 @@ class Request(BaseRequest):
         # requests without byte fields are wholly in objects by now; the others let go when they are handled
         if not context.header.api_key.requires_delayed_allocation:
             self.release_buffer()
-        if RequestChannel.logger.trace_enabled:
-            RequestChannel.logger.trace("Processor %d received request: %s", processor, self.request_desc(True))
+        if _channel_logger.trace_enabled:
+            _channel_logger.trace("Processor %d received request: %s", processor, self.request_desc(True))
 
     @property
     def session(self) -> Session:
@@ -247,18 +257,12 @@ class Request(BaseRequest):
         callback = 0
         if self.callback_request_dequeue_time_nanos is not None:
             callback = (self.callback_request_complete_time_nanos or 0) - self.callback_request_dequeue_time_nanos
-        times = (
-            dequeue - start,
-            local_complete - dequeue + callback,
-            complete - local_complete - callback,
-            response_dequeue - complete,
-            end_time - response_dequeue,
-            end_time - start,
-        )
-        # nanoseconds -> whole microseconds -> milliseconds, half up; never below 0
-        queue_ms, local_ms, remote_ms, response_queue_ms, send_ms, total_ms = [
-            (nanos // 1000 + 500) // 1000 if nanos > 0 else 0 for nanos in times
-        ]
+        queue = dequeue - start
+        local = local_complete - dequeue + callback
+        remote = complete - local_complete - callback
+        response_queue = response_dequeue - complete
+        send = end_time - response_dequeue
+        total = end_time - start
         header = self.header
         api_key = header.api_key
         if api_key is _FETCH:
@@ -270,26 +274,31 @@ class Request(BaseRequest):
             )
         else:
             names = (api_key.name,)
+        # nanoseconds to milliseconds, half up; below 0 is 0
+        row = (
+            (queue + _HALF_MS) // _MS if queue > 0 else 0,
+            (local + _HALF_MS) // _MS if local > 0 else 0,
+            (remote + _HALF_MS) // _MS if remote > 0 else 0,
+            self.api_throttle_time_ms,
+            (response_queue + _HALF_MS) // _MS if response_queue > 0 else 0,
+            (send + _HALF_MS) // _MS if send > 0 else 0,
+            (total + _HALF_MS) // _MS if total > 0 else 0,
+            self._body_and_size.size,
+            (self.message_conversions_time_nanos + _HALF_MS) // _MS,  # this and the next: Produce and Fetch only
+            self.temporary_memory_bytes,
+        )
         for name in names:
-            m = self.metrics.apply(name)
-            m.request_rate(header.api_version).mark()
-            m.request_queue_time_hist.update(queue_ms)
-            m.local_time_hist.update(local_ms)
-            m.remote_time_hist.update(remote_ms)
-            m.throttle_time_hist.update(self.api_throttle_time_ms)
-            m.response_queue_time_hist.update(response_queue_ms)
-            m.response_send_time_hist.update(send_ms)
-            m.total_time_hist.update(total_ms)
-            m.request_bytes_hist.update(self._body_and_size.size)
-            if m.message_conversions_time_hist is not None:
-                m.message_conversions_time_hist.update((self.message_conversions_time_nanos // 1000 + 500) // 1000)
-            if m.temp_memory_bytes_hist is not None:
-                m.temp_memory_bytes_hist.update(self.temporary_memory_bytes)
+            metrics = self.metrics.apply(name)
+            metrics.request_rate(header.api_version).mark()
+            metrics.record(row)
         # the network thread's time counts towards the client's request quota, with the handler's
         if self.record_network_thread_time_callback is not None:
             self.record_network_thread_time_callback(network_thread_time_nanos)
         if _request_logger.debug_enabled:
-            self._log_completed(response, times)
+            self._log_completed(response, (queue, local, remote, response_queue, send, total))
+        tap = Request.completed_tap
+        if tap is not None:
+            tap(self, end_time)
 
     def _log_completed(self, response: Response, times: Sequence[int]) -> None:
         queue, local, remote, response_queue, send, total = [max(nanos, 0) // 1000 / 1000 for nanos in times]
@@ -311,9 +320,12 @@ class Request(BaseRequest):
         """Give the memory back; nothing happens the second time."""
         if self.envelope is not None:
             self.envelope.release_buffer()
-        elif self.buffer is not None:
-            buffer, self.buffer = self.buffer, None
-            self.memory_pool.release(buffer)
+            return
+        buffer = self.buffer
+        if buffer is not None:
+            self.buffer = None
+            if self.memory_pool is not _NO_POOL or len(buffer) >= SMALLEST_RECYCLED:
+                self.memory_pool.release(buffer)
 
     def __repr__(self) -> str:
         return (
@@ -376,6 +388,7 @@ class SendResponse(Response):
     """Write an answer, then read on.
 
     Mirrors: kafka.network.RequestChannel.SendResponse @ 3.7.1
+    Left out: toString -- it is __repr__
     """
 
     __slots__ = ("on_complete_callback", "response_log_value", "response_send")
@@ -419,6 +432,7 @@ class NoOpResponse(Response):
     """Write nothing (acks=0), read on.
 
     Mirrors: kafka.network.RequestChannel.NoOpResponse @ 3.7.1
+    Left out: toString -- it is __repr__
     """
 
     __slots__ = ()
@@ -432,6 +446,7 @@ class CloseConnectionResponse(Response):
     """Close the connection: the only way to tell a client of an error that expects no answer.
 
     Mirrors: kafka.network.RequestChannel.CloseConnectionResponse @ 3.7.1
+    Left out: toString -- it is __repr__
     """
 
     __slots__ = ()
@@ -445,6 +460,7 @@ class StartThrottlingResponse(Response):
     """Do not read on before the throttle ends.
 
     Mirrors: kafka.network.RequestChannel.StartThrottlingResponse @ 3.7.1
+    Left out: toString -- it is __repr__
     """
 
     __slots__ = ()
@@ -459,6 +475,7 @@ class EndThrottlingResponse(Response):
     """The throttle is over.
 
     Mirrors: kafka.network.RequestChannel.EndThrottlingResponse @ 3.7.1
+    Left out: toString -- it is __repr__
     """
 
     __slots__ = ()
@@ -467,6 +484,20 @@ class EndThrottlingResponse(Response):
     def describe(self, header: RequestHeader) -> str:
         """The trace line of its end."""
         return f"Notifying channel throttling has ended for client {header.client_id} for {header.api_key.name}"
+
+
+# a class body cannot say Request = Request to a type checker
+_BaseRequest = BaseRequest
+_Session = Session
+_Metrics = Metrics
+_Request = Request
+_CallbackRequest = CallbackRequest
+_Response = Response
+_SendResponse = SendResponse
+_NoOpResponse = NoOpResponse
+_CloseConnectionResponse = CloseConnectionResponse
+_StartThrottlingResponse = StartThrottlingResponse
+_EndThrottlingResponse = EndThrottlingResponse
 
 
 class RequestChannel(KafkaMetricsGroup):
@@ -482,19 +513,19 @@ class RequestChannel(KafkaMetricsGroup):
     RESPONSE_QUEUE_SIZE_METRIC: ClassVar[str] = "ResponseQueueSize"
     PROCESSOR_METRIC_TAG: ClassVar[str] = "processor"
 
-    BaseRequest = BaseRequest
+    BaseRequest: TypeAlias = _BaseRequest
     ShutdownRequest = ShutdownRequest
     WakeupRequest = WakeupRequest
-    Session = Session
-    Metrics = Metrics
-    Request = Request
-    CallbackRequest = CallbackRequest
-    Response = Response
-    SendResponse = SendResponse
-    NoOpResponse = NoOpResponse
-    CloseConnectionResponse = CloseConnectionResponse
-    StartThrottlingResponse = StartThrottlingResponse
-    EndThrottlingResponse = EndThrottlingResponse
+    Session: TypeAlias = _Session
+    Metrics: TypeAlias = _Metrics
+    Request: TypeAlias = _Request
+    CallbackRequest: TypeAlias = _CallbackRequest
+    Response: TypeAlias = _Response
+    SendResponse: TypeAlias = _SendResponse
+    NoOpResponse: TypeAlias = _NoOpResponse
+    CloseConnectionResponse: TypeAlias = _CloseConnectionResponse
+    StartThrottlingResponse: TypeAlias = _StartThrottlingResponse
+    EndThrottlingResponse: TypeAlias = _EndThrottlingResponse
 
     def __init__(self, queue_size: int, metric_name_prefix: str, time: Time, metrics: Metrics) -> None:
         """``queue_size`` is queued.max.requests, ``metric_name_prefix`` the plane's."""
@@ -503,7 +534,9 @@ class RequestChannel(KafkaMetricsGroup):
         self._time = time  # const
         self._nanoseconds = time.nanoseconds  # const
         self.metrics = metrics  # const
-        self.request_queue: ArrayBlockingQueue[BaseRequest] = ArrayBlockingQueue(queue_size)  # handoff: network -> handler
+        self.request_queue: ArrayBlockingQueue[BaseRequest] = ArrayBlockingQueue(
+            queue_size
+        )  # handoff: network -> handler
         self.processors: ConcurrentHashMap[int, Processor] = ConcurrentHashMap()  # atomic
         self.callback_queue: ArrayBlockingQueue[BaseRequest] = ArrayBlockingQueue(queue_size)  # handoff: any -> handler
         self.request_queue_size_metric_name = metric_name_prefix + self.REQUEST_QUEUE_SIZE_METRIC  # const
@@ -554,10 +587,11 @@ class RequestChannel(KafkaMetricsGroup):
         on_complete: Callable[[Send], None] | None = None,
     ) -> None:
         """Answer ``request`` with ``response``; or, given a Response alone, pass that to its processor."""
-        if isinstance(request, Response):
+        if response is None:
+            assert isinstance(request, Response), "a request needs an answer"
             self._send(request)
             return
-        assert response is not None, "a request needs an answer"
+        assert isinstance(request, Request), "a Response is complete"
         self.update_error_metrics(request.header.api_key, response.error_counts())
         log_value = request.response_node(response) if _request_logger.debug_enabled else None
         self._send(SendResponse(request, request.build_response_send(response), log_value, on_complete))
@@ -632,7 +666,10 @@ class RequestChannel(KafkaMetricsGroup):
         """Queue a callback, and wake a handler for it."""
         self.callback_queue.put(request)
         if not self.request_queue.offer(WakeupRequest):
-            self.trace("Wakeup request could not be added to queue. This means queue is full, so we will still process callback.")
+            self.trace(
+                "Wakeup request could not be added to queue. This means queue is full, "
+                "so we will still process callback."
+            )
 
     def __repr__(self) -> str:
         return (

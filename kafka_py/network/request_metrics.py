@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.network.request_histogram import RequestTimes
 from kafka_py.utils.concurrent import ReentrantLock
 
 if TYPE_CHECKING:
@@ -81,23 +82,27 @@ class RequestMetrics(KafkaMetricsGroup):
         self._lock = ReentrantLock()
         self._request_rate: dict[int, Meter] = {}  # volatile: whoever holds _lock
         self._error_meters: dict[Errors, ErrorMeter] = {}  # volatile: whoever holds _lock
-        # in the order of their stations: the queue, the handler, purgatory, quota, the response queue, the socket
-        self.request_queue_time_hist = self.new_histogram(self.REQUEST_QUEUE_TIME_MS, True, self.tags)  # const
-        self.local_time_hist = self.new_histogram(self.LOCAL_TIME_MS, True, self.tags)  # const
-        self.remote_time_hist = self.new_histogram(self.REMOTE_TIME_MS, True, self.tags)  # const
-        self.throttle_time_hist = self.new_histogram(self.THROTTLE_TIME_MS, True, self.tags)  # const
-        self.response_queue_time_hist = self.new_histogram(self.RESPONSE_QUEUE_TIME_MS, True, self.tags)  # const
-        self.response_send_time_hist = self.new_histogram(self.RESPONSE_SEND_TIME_MS, True, self.tags)  # const
-        self.total_time_hist = self.new_histogram(self.TOTAL_TIME_MS, True, self.tags)  # const
-        self.request_bytes_hist = self.new_histogram(self.REQUEST_BYTES, True, self.tags)  # const
+        self._times = RequestTimes()  # const
+        # in the order of the stations: the queue, the handler, purgatory, quota, the response queue, the socket
+        self.request_queue_time_hist = self._column(self.REQUEST_QUEUE_TIME_MS)  # const
+        self.local_time_hist = self._column(self.LOCAL_TIME_MS)  # const
+        self.remote_time_hist = self._column(self.REMOTE_TIME_MS)  # const
+        self.throttle_time_hist = self._column(self.THROTTLE_TIME_MS)  # const
+        self.response_queue_time_hist = self._column(self.RESPONSE_QUEUE_TIME_MS)  # const
+        self.response_send_time_hist = self._column(self.RESPONSE_SEND_TIME_MS)  # const
+        self.total_time_hist = self._column(self.TOTAL_TIME_MS)  # const
+        self.request_bytes_hist = self._column(self.REQUEST_BYTES)  # const
         self.message_conversions_time_hist: Histogram | None = None  # const
         self.temp_memory_bytes_hist: Histogram | None = None  # const
         self._converts = name in (ApiKeys.FETCH.name, ApiKeys.PRODUCE.name)  # const
         if self._converts:
-            self.message_conversions_time_hist = self.new_histogram(
-                self.MESSAGE_CONVERSIONS_TIME_MS, True, self.tags
-            )  # const
-            self.temp_memory_bytes_hist = self.new_histogram(self.TEMPORARY_MEMORY_BYTES, True, self.tags)  # const
+            self.message_conversions_time_hist = self._column(self.MESSAGE_CONVERSIONS_TIME_MS)  # const
+            self.temp_memory_bytes_hist = self._column(self.TEMPORARY_MEMORY_BYTES)  # const
+        self.record = self._times.record  # const
+        """Take in one request's numbers, in the order of the histograms above; further ones are not looked at."""
+
+    def _column(self, name: str) -> Histogram:
+        return self._times.add_column(self.metric_name(name, self.tags))
 
     def request_rate(self, version: int) -> Meter:
         """The meter of one version of the API."""

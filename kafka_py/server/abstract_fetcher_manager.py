@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.utils.concurrent import ReentrantLock
-from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -54,7 +53,7 @@ class BrokerIdAndFetcherId(NamedTuple):
     fetcher_id: int
 
 
-class AbstractFetcherManager(Logging, KafkaMetricsGroup, ABC):
+class AbstractFetcherManager(KafkaMetricsGroup, ABC):
     """Starts, feeds and stops fetcher threads; a partition's hash decides which thread of its broker fetches it.
 
     Mirrors: kafka.server.AbstractFetcherManager
@@ -113,7 +112,9 @@ class AbstractFetcherManager(Logging, KafkaMetricsGroup, ABC):
     def create_fetcher_thread(self, fetcher_id: int, source_broker: BrokerEndPoint) -> FetcherThread:
         """A new thread, not yet started."""
 
-    def add_fetcher_for_partitions(self, partition_and_offsets: Mapping[TopicPartition, BrokerAndInitialOffset]) -> None:
+    def add_fetcher_for_partitions(
+        self, partition_and_offsets: Mapping[TopicPartition, BrokerAndInitialOffset]
+    ) -> None:
         """Fetch the partitions from the given brokers; a thread whose broker has moved is replaced."""
         with self._lock:
             per_fetcher: dict[BrokerAndFetcherId, dict[TopicPartition, int]] = {}
@@ -124,7 +125,8 @@ class AbstractFetcherManager(Logging, KafkaMetricsGroup, ABC):
                 key = BrokerIdAndFetcherId(fetcher.broker.id, fetcher.fetcher_id)
                 thread = self.fetcher_thread_map.get(key)
                 if thread is not None and not (
-                    thread.source_broker.host == fetcher.broker.host and thread.source_broker.port == fetcher.broker.port
+                    thread.source_broker.host == fetcher.broker.host
+                    and thread.source_broker.port == fetcher.broker.port
                 ):
                     thread.shutdown()
                     thread = None

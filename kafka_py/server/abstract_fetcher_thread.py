@@ -288,7 +288,9 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         """The latest leader epoch of each partition that is truncating."""
 
     @abstractmethod
-    def fetch_epochs_from_leader(self, partitions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, EpochEndOffset]:
+    def fetch_epochs_from_leader(
+        self, partitions: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, EpochEndOffset]:
         """Where the leader says those epochs end."""
 
     @abstractmethod
@@ -412,9 +414,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 tp,
             )
         else:
-            self.error(
-                "Error for partition %s at offset %d", tp, state.fetch_offset, exc=partition_data.exception
-            )
+            self.error("Error for partition %s at offset %d", tp, state.fetch_offset, exc=partition_data.exception)
         return False
 
     def _process_records(self, tp: TopicPartition, state: PartitionFetchState, partition_data: PD) -> bool:
@@ -437,9 +437,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         except CorruptRecordException as e:
             # It must not stop the other partitions; and if the leader was in the middle of a truncation or a write,
             # the next Fetch gets good data.
-            self.error(
-                "Found invalid messages during fetch for partition %s offset %d", tp, state.fetch_offset, exc=e
-            )
+            self.error("Found invalid messages during fetch for partition %s offset %d", tp, state.fetch_offset, exc=e)
             return False
         except KafkaStorageException as e:
             self.error("Error while processing data for partition %s", tp, exc=e)

@@ -6,20 +6,15 @@ Mirrors: core/src/main/scala/kafka/server/AdminManager.scala @ 1.1.1
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_py.admin.admin_utils import AdminUtils
 from kafka_py.admin.broker_metadata import BrokerMetadata
 from kafka_py.common.errors import (
-    AdminOperationException,
     ApiException,
-    InvalidPartitionsException,
-    InvalidReplicaAssignmentException,
     InvalidRequestException,
     PolicyViolationException,
-    ReassignmentInProgressException,
     TopicAlreadyMarkedForDeletionException,
-    UnknownTopicOrPartitionException,
 )
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.api_error import ApiError
@@ -30,12 +25,10 @@ from kafka_py.server.delayed_create_partitions import CreatePartitionsMetadata, 
 from kafka_py.server.delayed_delete_topics import DelayedDeleteTopics, DeleteTopicMetadata
 from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
 from kafka_py.server.delayed_operation_key import TopicKey
-from kafka_py.utils.logging import Logging
 from kafka_py.zk.admin_zk_client import AdminZkClient
 
 if TYPE_CHECKING:
     from kafka_py.common.metrics.metrics import Metrics
-    from kafka_py.common.network.listener_name import ListenerName
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.metadata_cache import MetadataCache
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
@@ -44,14 +37,14 @@ NO_NUM_PARTITIONS = CreateTopicsRequest.NO_NUM_PARTITIONS
 NO_REPLICATION_FACTOR = CreateTopicsRequest.NO_REPLICATION_FACTOR
 
 
-class AdminManager(Logging, KafkaMetricsGroup):
-    """Does the work behind CreateTopics, CreatePartitions and DeleteTopics, on the controller's broker.
+class AdminManager(KafkaMetricsGroup):
+    """Does the work behind CreateTopics and DeleteTopics, on the controller's broker.
 
     Mirrors: kafka.server.AdminManager
     Thread: request handlers; completion also from the purgatory's reaper.
-    Left out: describeConfigs, alterConfigs, configSynonyms, brokerSynonyms, configType, createTopicConfigEntry,
-        createBrokerConfigEntry, allConfigs, createResponseConfig, loadedConfigs, resourceNameToBrokerId,
-        perBrokerConfigs, validateConfigPolicy, checkBrokerId -- the config APIs come with stage 6
+    Left out: createPartitions, describeConfigs, alterConfigs, configSynonyms, brokerSynonyms, configType,
+        createTopicConfigEntry, createBrokerConfigEntry, allConfigs, createResponseConfig, resourceNameToBrokerId,
+        maybeAddSynonym, validateConfigPolicy -- CreatePartitions and the config APIs come with stage 6
     """
 
     def __init__(
@@ -63,8 +56,8 @@ class AdminManager(Logging, KafkaMetricsGroup):
         self.metadata_cache = metadata_cache  # const
         self.zk_client = zk_client  # const
         self.log_ident = f"[Admin Manager on Broker {config.broker_id}]: "  # const
-        self._topic_purgatory: DelayedOperationPurgatory[DelayedOperation] = DelayedOperationPurgatory.apply(
-            "topic", config.broker_id
+        self._topic_purgatory: DelayedOperationPurgatory[DelayedOperation] = DelayedOperationPurgatory(
+            "topic", broker_id=config.broker_id
         )  # const
         self._admin_zk_client = AdminZkClient(zk_client)  # const
 
@@ -104,11 +97,7 @@ class AdminManager(Logging, KafkaMetricsGroup):
         validate_only: bool,
     ) -> CreatePartitionsMetadata:
         try:
-            configs = dict(arguments.configs)
-            for key, value in configs.items():
-                # java.util.Properties, into which Kafka puts them, refuses null with a NullPointerException.
-                if value is None:
-                    raise TypeError(f"null value for topic config {key}")
+            configs = _properties(arguments.configs)
             LogConfig.validate(configs)
             assignments = self._assignments(arguments, brokers)
             self.trace("Assignments for topic %s are %s ", topic, assignments)
@@ -136,10 +125,7 @@ class AdminManager(Logging, KafkaMetricsGroup):
             return AdminUtils.assign_replicas_to_brokers(
                 brokers, arguments.num_partitions, arguments.replication_factor
             )
-        if (
-            arguments.num_partitions != NO_NUM_PARTITIONS
-            or arguments.replication_factor != NO_REPLICATION_FACTOR
-        ):
+        if arguments.num_partitions != NO_NUM_PARTITIONS or arguments.replication_factor != NO_REPLICATION_FACTOR:
             raise InvalidRequestException(
                 "Both numPartitions or replicationFactor and replicasAssignments were set. "
                 "Both cannot be used at the same time."
@@ -190,66 +176,16 @@ class AdminManager(Logging, KafkaMetricsGroup):
             return Errors.for_exception(e)
         return Errors.NONE
 
-    def create_partitions(
-        self,
-        timeout: int,
-        new_partitions: Mapping[str, Any],
-        validate_only: bool,
-        listener_name: ListenerName,
-        callback: Callable[[dict[str, ApiError]], None],
-    ) -> None:
-        """Add partitions to topics; call back when they have leaders, failed, or it took too long.
-
-        new_partitions: topic -> NewPartitions with total_count and, optionally, assignments. timeout: ms.
-        """
-        reassigning = self.zk_client.reassign_partitions_in_progress
-        all_brokers = self._admin_zk_client.get_broker_metadatas()
-        metadata = []
-        for topic, new_partition in new_partitions.items():
-            try:
-                if reassigning:
-                    # A topic that is being reassigned has no replication factor one could go by.
-                    raise ReassignmentInProgressException("A partition reassignment is in progress.")
-                assignment = self._add_partitions(topic, new_partition, all_brokers, validate_only)
-                metadata.append(CreatePartitionsMetadata(topic, assignment, ApiError.NONE))
-            except (AdminOperationException, ApiException) as e:
-                metadata.append(CreatePartitionsMetadata(topic, {}, ApiError.from_throwable(e)))
-        self._complete_or_watch(timeout, validate_only, metadata, new_partitions.keys(), callback)
-
-    def _add_partitions(
-        self, topic: str, new_partition: Any, all_brokers: list[BrokerMetadata], validate_only: bool
-    ) -> Mapping[int, list[int]]:
-        existing = {
-            tp.partition: replicas
-            for tp, replicas in self.zk_client.get_replica_assignment_for_topics({topic}).items()
-        }
-        if not existing:
-            raise UnknownTopicOrPartitionException(f"The topic '{topic}' does not exist.")
-        old, new = len(existing), new_partition.total_count()
-        if new < old:
-            raise InvalidPartitionsException(
-                f"Topic currently has {old} partitions, which is higher than the requested {new}."
-            )
-        if new == old:
-            raise InvalidPartitionsException(f"Topic already has {old} partitions.")
-        assignments = new_partition.assignments()
-        reassignment = None
-        if assignments is not None:
-            known = {broker.id for broker in all_brokers}
-            unknown = [b for b in dict.fromkeys(b for replicas in assignments for b in replicas) if b not in known]
-            if unknown:
-                raise InvalidReplicaAssignmentException(
-                    f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."
-                )
-            if len(assignments) != new - old:
-                raise InvalidReplicaAssignmentException(
-                    f"Increasing the number of partitions by {new - old} but {len(assignments)} assignments provided."
-                )
-            reassignment = {old + index: list(replicas) for index, replicas in enumerate(assignments)}
-        return self._admin_zk_client.add_partitions(
-            topic, existing, all_brokers, new, reassignment, validate_only=validate_only
-        )
-
     def shutdown(self) -> None:
         """End the purgatory."""
         self._topic_purgatory.shutdown()
+
+
+def _properties(configs: Mapping[str, str | None]) -> dict[str, str]:
+    """As java.util.Properties takes them, which refuses null with a NullPointerException (answered as UNKNOWN)."""
+    result = {}
+    for name, value in configs.items():
+        if value is None:
+            raise TypeError(f"null value for topic config {name}")
+        result[name] = value
+    return result

@@ -75,6 +75,7 @@ class DelayedCreatePartitions(DelayedOperation):
 
     def on_expiration(self) -> None:
         """Nothing beyond on_complete, which has seen that leaders are missing."""
+        return
 
     def _missing_leader_count(self, topic: str, partitions: Collection[int]) -> int:
         return sum(self._is_missing_leader(topic, partition) for partition in partitions)

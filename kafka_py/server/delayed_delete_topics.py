@@ -68,6 +68,7 @@ class DelayedDeleteTopics(DelayedOperation):
 
     def on_expiration(self) -> None:
         """Nothing beyond on_complete, which has seen that topics are left."""
+        return
 
     def _topic_exists(self, topic: str) -> bool:
         return self._admin_manager.metadata_cache.contains(topic)

@@ -10,8 +10,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_py.common.errors import (
+    FencedLeaderEpochException,
     KafkaStorageException,
     NotLeaderForPartitionException,
+    UnknownLeaderEpochException,
     UnknownTopicOrPartitionException,
 )
 from kafka_py.common.requests.isolation_level import IsolationLevel
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
 
     from kafka_py.common.requests.fetch_request import FetchRequest
     from kafka_py.common.topic_partition import TopicPartition
-    from kafka_py.metrics.meter import Meter
+    from kafka_py.metrics.yammer import Meter
     from kafka_py.server.replica_manager import ReplicaManager
     from kafka_py.server.replication_quota_manager import ReplicaQuota
 
@@ -121,7 +123,8 @@ class DelayedFetch(DelayedOperation):
 
         Case A: no longer the leader of a partition; B: a partition is gone; C: the fetch offset is in another segment
         than the end (there is plenty to read, or the log was truncated); D: the bytes to be read, at most
-        partition.max.bytes of each partition, reach the minimum; E: a partition's log directory is offline.
+        partition.max.bytes of each partition, reach the minimum; E: a partition's log directory is offline;
+        F (from 2.1): the reader's leader epoch is no longer the leader's.
         """
         metadata = self.fetch_metadata
         accumulated_size = 0
@@ -138,6 +141,9 @@ class DelayedFetch(DelayedOperation):
             except UnknownTopicOrPartitionException:  # Case B
                 self.debug("Broker no longer know of %s, satisfy %s immediately", topic_partition, metadata)
                 return self.force_complete()
+            except (FencedLeaderEpochException, UnknownLeaderEpochException):  # Case F
+                self.debug("Leader epoch of %s has changed, satisfy %s immediately", topic_partition, metadata)
+                return self.force_complete()
             except NotLeaderForPartitionException:  # Case A
                 self.debug("Broker is no longer the leader of %s, satisfy %s immediately", topic_partition, metadata)
                 return self.force_complete()
@@ -149,7 +155,8 @@ class DelayedFetch(DelayedOperation):
 
     def _bytes_available(self, topic_partition: TopicPartition, status: FetchPartitionStatus) -> int | None:
         """Bytes this partition adds to the minimum; None when it alone ends the waiting (Case C)."""
-        replica = self._replica_manager.get_leader_replica_if_local(topic_partition)
+        partition, replica = self._replica_manager.get_partition_and_leader_replica_if_local(topic_partition)
+        partition.check_current_leader_epoch(status.fetch_info.current_leader_epoch)
         if self._isolation_level is IsolationLevel.READ_COMMITTED:
             end_offset = replica.last_stable_offset
         elif self.fetch_metadata.fetch_only_committed:

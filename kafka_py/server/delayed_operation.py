@@ -150,7 +150,7 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
         if not operation.is_completed:
             if self._timer_enabled:
                 self._timeout_timer.add(operation)
-            if operation.is_completed:
+            if operation._completed.get():  # by another thread, just now
                 operation.cancel()
         return False
 

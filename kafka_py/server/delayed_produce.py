@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from kafka_py.common.requests.produce_response import ProduceResponse
     from kafka_py.common.topic_partition import TopicPartition
-    from kafka_py.metrics.meter import Meter
+    from kafka_py.metrics.yammer import Meter
     from kafka_py.server.replica_manager import ReplicaManager
     from kafka_py.utils.concurrent import ReentrantLock
 

@@ -33,6 +33,7 @@ K = TypeVar("K", bound=tuple[object, ...])
 V = TypeVar("V")
 INVALID_SESSION_ID = JFetchMetadata.INVALID_SESSION_ID
 _NONE = Errors.NONE
+_UNKNOWN_REQ_DATA = FetchRequest.PartitionData(-1, -1, -1)
 
 
 class CachedPartition:
@@ -41,18 +42,12 @@ class CachedPartition:
     `fetcher_log_start_offset` is the follower's, `local_log_start_offset` ours.
 
     Mirrors: kafka.server.CachedPartition
-    Differs: the links of ImplicitLinkedHashSet are not needed, a dict keeps its entries in order
+    Differs: the links of ImplicitLinkedHashSet are not needed, a dict keeps its entries in order; the request's own
+        data are kept whole, not field by field
     Left out: next, setNext, prev, setPrev, canEqual, equals, hashCode, toString -- see Differs; `__repr__`
     """
 
-    __slots__ = (
-        "_topic_partition",
-        "fetch_offset",
-        "fetcher_log_start_offset",
-        "high_watermark",
-        "local_log_start_offset",
-        "max_bytes",
-    )
+    __slots__ = ("_req_data", "_topic_partition", "high_watermark", "local_log_start_offset")
 
     def __init__(
         self,
@@ -62,17 +57,11 @@ class CachedPartition:
     ) -> None:
         """What neither request nor response tells is -1."""
         self._topic_partition = part  # const
-        self.max_bytes = -1 if req_data is None else req_data.max_bytes  # volatile: holder of the session's lock
-        self.fetch_offset = -1 if req_data is None else req_data.fetch_offset  # volatile: holder of the session's lock
-        self.fetcher_log_start_offset = (
-            -1 if req_data is None else req_data.log_start_offset
-        )  # volatile: holder of the session's lock
-        self.high_watermark = (
-            -1 if resp_data is None else resp_data.high_watermark
-        )  # volatile: holder of the session's lock
+        self._req_data = _UNKNOWN_REQ_DATA if req_data is None else req_data  # volatile: holder of session.lock
+        self.high_watermark = -1 if resp_data is None else resp_data.high_watermark  # volatile: holder of session.lock
         self.local_log_start_offset = (
             -1 if resp_data is None else resp_data.log_start_offset
-        )  # volatile: holder of the session's lock
+        )  # volatile: holder of session.lock
 
     @property
     def topic(self) -> str:
@@ -90,13 +79,26 @@ class CachedPartition:
 
     def req_data(self) -> FetchRequest.PartitionData:
         """The request for this partition as if it had been named in full."""
-        return FetchRequest.PartitionData(self.fetch_offset, self.fetcher_log_start_offset, self.max_bytes)
+        return self._req_data
+
+    @property
+    def max_bytes(self) -> int:
+        """How much the fetcher takes of this partition."""
+        return self._req_data.max_bytes
+
+    @property
+    def fetch_offset(self) -> int:
+        """Where the fetcher reads on."""
+        return self._req_data.fetch_offset
+
+    @property
+    def fetcher_log_start_offset(self) -> int:
+        """The follower's log start offset."""
+        return self._req_data.log_start_offset
 
     def update_request_params(self, req_data: FetchRequest.PartitionData) -> None:
         """Take over what a request says anew of this partition."""
-        self.max_bytes = req_data.max_bytes
-        self.fetch_offset = req_data.fetch_offset
-        self.fetcher_log_start_offset = req_data.log_start_offset
+        self._req_data = req_data
 
     def update_response_data(self, resp_data: FetchResponse.PartitionData) -> bool:
         """Remember what the fetcher is about to be told; True if it is news and belongs into the response.
@@ -445,7 +447,7 @@ class _SortedMap(Generic[K, V]):
         return len(self._keys)
 
 
-class FetchSessionCache(Logging, KafkaMetricsGroup):
+class FetchSessionCache(KafkaMetricsGroup):
     """All fetch sessions of the broker, at most `max_entries`.
 
     Mirrors: kafka.server.FetchSessionCache

@@ -42,7 +42,6 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
     Thread: built by one thread, read by all; update_current_config is called under DynamicBrokerConfig's write lock.
     Differs: Scala's `def` options look into the current configuration on every read; here they are plain attributes
         that update_current_config replaces, since requests read them. The DynamicBrokerConfig is made on first use.
-    Left out: saslEnabledMechanisms of other listeners than the inter-broker one -- read where SASL is set up
     """
 
     def __init__(
@@ -130,6 +129,10 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
     def add_reconfigurable(self, reconfigurable: Reconfigurable) -> None:
         """Let the object hear of changes of its options."""
         self.dynamic_config.add_reconfigurable(reconfigurable)
+
+    def remove_reconfigurable(self, reconfigurable: Reconfigurable) -> None:
+        """Tell the object about changes no longer [3.7.1]."""
+        self.dynamic_config.remove_reconfigurable(reconfigurable)
 
     def update_current_config(self, new_config: KafkaConfig) -> None:
         """Answer with the values of another configuration from now on, except for fixed attributes."""
@@ -231,7 +234,7 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
                 millis = self.get(self.LOG_RETENTION_TIME_HOURS_PROP) * _MS_PER_HOUR
             else:
                 millis = minutes * _MS_PER_MINUTE
-        return max(millis, -1)
+        return -1 if millis < 0 else int(millis)
 
     @property
     def log_message_timestamp_type(self) -> TimestampType:
@@ -260,7 +263,7 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
         """Listener name -> security protocol."""
         prop = self.LISTENER_SECURITY_PROTOCOL_MAP_PROP
         return {
-            ListenerName.normalised(name): _security_protocol(protocol, prop)
+            ListenerName.normalised(name): self._get_security_protocol(protocol, prop)
             for name, protocol in self._get_map(prop, self.get(prop)).items()
         }
 
@@ -285,23 +288,23 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
     @property
     def inter_broker_listener_name(self) -> ListenerName:
         """The listener brokers use among themselves."""
-        return self._inter_broker_listener_name_and_security_protocol()[0]
+        return self._get_inter_broker_listener_name_and_security_protocol()[0]
 
     @property
     def inter_broker_security_protocol(self) -> SecurityProtocol:
         """The security protocol brokers use among themselves."""
-        return self._inter_broker_listener_name_and_security_protocol()[1]
+        return self._get_inter_broker_listener_name_and_security_protocol()[1]
 
     @property
     def control_plane_listener_name(self) -> ListenerName | None:
         """The listener kept for the controller, if there is one [3.7.1]."""
-        found = self._control_plane_listener_name_and_security_protocol()
+        found = self._get_control_plane_listener_name_and_security_protocol()
         return None if found is None else found[0]
 
     @property
     def control_plane_security_protocol(self) -> SecurityProtocol | None:
         """The security protocol of the controller's listener, if there is one [3.7.1]."""
-        found = self._control_plane_listener_name_and_security_protocol()
+        found = self._get_control_plane_listener_name_and_security_protocol()
         return None if found is None else found[1]
 
     @property
@@ -318,11 +321,11 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
         name = self.get(self.CONTROL_PLANE_LISTENER_NAME_PROP)
         return [end_point for end_point in self.listeners if end_point.listener_name.value() != name]
 
-    def _inter_broker_listener_name_and_security_protocol(self) -> tuple[ListenerName, SecurityProtocol]:
+    def _get_inter_broker_listener_name_and_security_protocol(self) -> tuple[ListenerName, SecurityProtocol]:
         name = self.get(self.INTER_BROKER_LISTENER_NAME_PROP)
         protocol_prop = self.INTER_BROKER_SECURITY_PROTOCOL_PROP
         if name is None:
-            protocol = _security_protocol(self.get(protocol_prop), protocol_prop)
+            protocol = self._get_security_protocol(self.get(protocol_prop), protocol_prop)
             return ListenerName.for_security_protocol(protocol), protocol
         if protocol_prop in self.originals():
             raise ConfigException(
@@ -337,7 +340,7 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
             )
         return listener_name, found
 
-    def _control_plane_listener_name_and_security_protocol(self) -> tuple[ListenerName, SecurityProtocol] | None:
+    def _get_control_plane_listener_name_and_security_protocol(self) -> tuple[ListenerName, SecurityProtocol] | None:
         name = self.get(self.CONTROL_PLANE_LISTENER_NAME_PROP)
         if name is None:
             return None
@@ -349,6 +352,13 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
                 f"not found in {self.LISTENER_SECURITY_PROTOCOL_MAP_PROP}."
             )
         return listener_name, found
+
+    @staticmethod
+    def _get_security_protocol(name: str, config_name: str) -> SecurityProtocol:
+        try:
+            return SecurityProtocol.for_name(name)
+        except ValueError:
+            raise ConfigException(f"Invalid security protocol `{name}` defined in {config_name}") from None
 
     def _early_start(self) -> set[ListenerName]:
         given = self.get(self.EARLY_START_LISTENERS_PROP)
@@ -367,6 +377,9 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
 
     def _get_map(self, prop: str, text: str) -> dict[str, str]:
         try:
+            for entry in core_utils.parse_csv_list(text):
+                if ":" not in entry:
+                    raise ValueError(f"{entry} has no colon")
             return core_utils.parse_csv_map(text)
         except (ValueError, IndexError) as e:
             raise IllegalArgumentException(f"Error parsing configuration property '{prop}': {e}") from e
@@ -506,10 +519,3 @@ def _require(condition: bool, message: str) -> None:
 
 def _or_else(value: Any, default: Any) -> Any:
     return default if value is None else value
-
-
-def _security_protocol(name: str, config_name: str) -> SecurityProtocol:
-    try:
-        return SecurityProtocol.for_name(name)
-    except ValueError:
-        raise ConfigException(f"Invalid security protocol `{name}` defined in {config_name}") from None

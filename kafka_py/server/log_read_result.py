@@ -17,7 +17,7 @@ from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 if TYPE_CHECKING:
     from kafka_py.common.record.records import Records
     from kafka_py.common.requests.fetch_response import FetchResponse
-    from kafka_py.log.log import LogAppendInfo
+    from kafka_py.log.log_append_info import LogAppendInfo
 
 _NONE = Errors.NONE
 

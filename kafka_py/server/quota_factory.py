@@ -68,7 +68,9 @@ class QuotaFactory(Logging):
             self.request.shutdown()
 
     @classmethod
-    def instantiate(cls, cfg: KafkaConfig, metrics: Metrics, time: Time, thread_name_prefix: str = "") -> QuotaFactory.QuotaManagers:
+    def instantiate(
+        cls, cfg: KafkaConfig, metrics: Metrics, time: Time, thread_name_prefix: str = ""
+    ) -> QuotaFactory.QuotaManagers:
         """The managers for this configuration."""
         return cls.QuotaManagers(
             ClientQuotaManager(cls.client_fetch_config(cfg), metrics, QuotaType.Fetch, time, thread_name_prefix),

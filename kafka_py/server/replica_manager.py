@@ -14,6 +14,7 @@ from kafka_py.api.api_version import KAFKA_1_0_IV0
 from kafka_py.api.request_or_response import Request
 from kafka_py.common.errors import (
     CorruptRecordException,
+    FencedLeaderEpochException,
     InvalidTimestampException,
     InvalidTopicException,
     KafkaStorageException,
@@ -22,6 +23,7 @@ from kafka_py.common.errors import (
     RecordBatchTooLargeException,
     RecordTooLargeException,
     ReplicaNotAvailableException,
+    UnknownLeaderEpochException,
     UnknownTopicOrPartitionException,
 )
 from kafka_py.common.internals.topic import Topic
@@ -31,20 +33,20 @@ from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.produce_response import ProduceResponse
-from kafka_py.log.log import LogAppendInfo
+from kafka_py.common.utils.exit import Exit
+from kafka_py.log.log_append_info import LogAppendInfo
 from kafka_py.server.delayed_fetch import DelayedFetch, FetchMetadata, FetchPartitionStatus
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.delayed_produce import DelayedProduce, ProduceMetadata, ProducePartitionStatus
 from kafka_py.server.fetch_data_info import FetchDataInfo
 from kafka_py.server.log_read_result import FetchPartitionData, LogAppendResult, LogReadResult
 from kafka_py.server.replica_manager_leadership import ReplicaManagerLeadership
-from kafka_py.utils.exit import Exit
 from kafka_py.utils.shutdownable_thread import ShutdownableThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from kafka_py.common.record.record_stats import RecordsProcessingStats
+    from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
     from kafka_py.common.requests.fetch_request import FetchRequest
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.server.replication_quota_manager import ReplicaQuota
@@ -73,6 +75,8 @@ _KNOWN_READ_ERRORS = (
     ReplicaNotAvailableException,
     KafkaStorageException,
     OffsetOutOfRangeException,
+    FencedLeaderEpochException,
+    UnknownLeaderEpochException,
 )
 
 
@@ -157,7 +161,7 @@ class ReplicaManager(ReplicaManagerLeadership):
         if not self.is_valid_required_acks(required_acks):
             self._refuse_required_acks(entries_per_partition, response_callback)
             return
-        debug = self.is_debug_enabled
+        debug = self.logger.debug_enabled
         s_time = self._time.milliseconds() if debug else 0
         local_produce_results = self.append_to_local_log(
             internal_topics_allowed, is_from_client, entries_per_partition, required_acks
@@ -228,7 +232,11 @@ class ReplicaManager(ReplicaManagerLeadership):
         local_produce_results: Mapping[TopicPartition, LogAppendResult],
     ) -> bool:
         """Whether to wait for replication: acks=-1, there is data, and at least one partition took it."""
-        return required_acks == -1 and any(r.exception is None for r in local_produce_results.values())
+        if required_acks == -1:
+            for result in local_produce_results.values():
+                if result.exception is None:
+                    return True
+        return False
 
     @staticmethod
     def is_valid_required_acks(required_acks: int) -> bool:
@@ -243,7 +251,7 @@ class ReplicaManager(ReplicaManagerLeadership):
         required_acks: int,
     ) -> dict[TopicPartition, LogAppendResult]:
         """Append to each partition's log; an error is that partition's result and does not stop the others."""
-        trace = self.is_trace_enabled
+        trace = self.logger.trace_enabled
         if trace:
             self.trace("Append [%s] to local log", entries_per_partition)
         stats = self.broker_topic_stats
@@ -434,7 +442,7 @@ class ReplicaManager(ReplicaManagerLeadership):
         stats.all_topics_stats.total_fetch_request_rate.mark()
         offset = fetch_info.fetch_offset
         partition_fetch_size = fetch_info.max_bytes
-        if self.is_trace_enabled:
+        if self.logger.trace_enabled:
             self.trace(
                 "Fetching log segment for partition %s, offset %d, partition fetch size %d, "
                 "remaining response limit %d%s",
@@ -445,7 +453,9 @@ class ReplicaManager(ReplicaManagerLeadership):
                 ", ignoring response/partition size limits" if min_one_message else "",
             )
         if fetch_only_from_leader:
-            local_replica = self.get_partition_and_leader_replica_if_local(topic_partition)[1]
+            partition, local_replica = self.get_partition_and_leader_replica_if_local(topic_partition)
+            if fetch_info.current_leader_epoch >= 0:
+                partition.check_current_leader_epoch(fetch_info.current_leader_epoch)
         else:
             local_replica = self.get_replica_or_exception(topic_partition)
         initial_high_watermark = local_replica.high_watermark.message_offset
@@ -518,7 +528,7 @@ class ReplicaManager(ReplicaManagerLeadership):
         The results keep the offsets from before: the follower learns of a high watermark that this Fetch moved from
         its next one, so that what it is told fits the records it gets.
         """
-        if self.is_debug_enabled:
+        if self.logger.debug_enabled:
             read_results = list(read_results)
             self.debug("Recording follower broker %d log end offsets: %s", replica_id, read_results)
         updated: list[tuple[TopicPartition, LogReadResult]] = []

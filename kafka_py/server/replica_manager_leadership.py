@@ -79,7 +79,8 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             controller_epoch = stop_replica_request.controller_epoch()
             if controller_epoch < self.controller_epoch:
                 self._state_change_logger.warn(
-                    "Received stop replica request from an old controller epoch %d. Latest known controller epoch is %d",
+                    "Received stop replica request from an old controller epoch %d. "
+                    "Latest known controller epoch is %d",
                     controller_epoch,
                     self.controller_epoch,
                 )
@@ -156,7 +157,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                     request.controller_epoch(),
                     self.controller_epoch,
                 )
-                return request.get_error_response(0, Errors.STALE_CONTROLLER_EPOCH.exception())
+                return request.get_error_response(0, ControllerMovedException(Errors.STALE_CONTROLLER_EPOCH.message()))
             self.controller_epoch = request.controller_epoch()
             response_map: dict[TopicPartition, Errors] = {}
             order = _Order(controller_id, self.controller_epoch, correlation_id)
@@ -307,7 +308,9 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             self.replica_fetcher_manager.remove_fetcher_for_partitions(
                 {p.topic_partition for p in partitions_to_make_follower}
             )
-            self._trace_follower("Stopped fetchers as part of become-follower request", order, partitions_to_make_follower)
+            self._trace_follower(
+                "Stopped fetchers as part of become-follower request", order, partitions_to_make_follower
+            )
             for partition in partitions_to_make_follower:
                 key = TopicPartitionOperationKey(partition.topic, partition.partition_id)
                 self.try_complete_delayed_produce(key)
@@ -332,7 +335,8 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 )
         except Exception as e:
             logger.error(
-                "Error while processing LeaderAndIsr request with correlationId %d received from controller %d epoch %d",
+                "Error while processing LeaderAndIsr request with correlationId %d received from controller %d "
+                "epoch %d",
                 order.correlation_id,
                 order.controller_id,
                 order.epoch,
@@ -416,9 +420,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             e,
         )
         directory = self.get_log_dir(partition.topic_partition)
-        self.error(
-            "Error while making broker the %s for partition %s in dir %s", role, partition, directory, exc=e
-        )
+        self.error("Error while making broker the %s for partition %s in dir %s", role, partition, directory, exc=e)
         response_map[partition.topic_partition] = Errors.KAFKA_STORAGE_ERROR
 
     def _trace_transition(self, order: _Order, partitions: Iterable[Partition], text: str) -> None:
@@ -460,7 +462,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
     # ---- failed log directories (KIP-112)
 
     def handle_log_dir_failure(self, directory: str) -> None:
-        """Take every replica in `directory` (absolute path) out of service and tell the controller through ZooKeeper."""
+        """Take all replicas in `directory` (absolute path) out of service; tell the controller through ZooKeeper."""
         if not self.log_manager.is_log_dir_online(directory):
             return
         self.info("Stopping serving replicas in dir %s", directory)
@@ -471,7 +473,9 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 if _is_in(p.get_replica(self._local_broker_id), directory)
             }
             partitions_with_offline_future_replica = {
-                p for p in self._non_offline_partitions_iterator if _is_in(p.get_replica(FUTURE_LOCAL_REPLICA_ID), directory)
+                p
+                for p in self._non_offline_partitions_iterator
+                if _is_in(p.get_replica(FUTURE_LOCAL_REPLICA_ID), directory)
             }
             self.replica_fetcher_manager.remove_fetcher_for_partitions(new_offline_partitions)
             for partition in partitions_with_offline_future_replica:
@@ -487,8 +491,8 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 d: checkpoint for d, checkpoint in self.high_watermark_checkpoints.items() if d != directory
             }
             self.info(
-                "Broker %d stopped fetcher for partitions %s and stopped moving logs for partitions %s because they are "
-                "in the failed log directory %s.",
+                "Broker %d stopped fetcher for partitions %s and stopped moving logs for partitions %s because they "
+                "are in the failed log directory %s.",
                 self._local_broker_id,
                 ",".join(map(str, new_offline_partitions)),
                 ",".join(str(p.topic_partition) for p in partitions_with_offline_future_replica),

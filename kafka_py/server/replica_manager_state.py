@@ -21,7 +21,6 @@ from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
 from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
 from kafka_py.utils.concurrent import AtomicBoolean, ReentrantLock
-from kafka_py.utils.logging import Logging
 from kafka_py.utils.pool import Pool
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
     from kafka_py.log.log import Log
     from kafka_py.log.log_manager import LogManager
     from kafka_py.server.delayed_fetch import DelayedFetch
-    from kafka_py.server.delayed_operation_key import DelayedOperationKey
+    from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
     from kafka_py.server.delayed_produce import DelayedProduce
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.kafka_request_handler import BrokerTopicStats
@@ -44,17 +43,16 @@ if TYPE_CHECKING:
     from kafka_py.server.replica_fetcher_manager import ReplicaFetcherManager
     from kafka_py.server.replica_manager import ReplicaManager
     from kafka_py.server.replication_quota_manager import ReplicationQuotaManager
-    from kafka_py.utils.scheduler import Scheduler
+    from kafka_py.utils.kafka_scheduler import Scheduler
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
 INITIAL_CONTROLLER_EPOCH = 1  # KafkaController.InitialControllerEpoch
 
 
-class ReplicaManagerState(Logging, KafkaMetricsGroup):
+class ReplicaManagerState(KafkaMetricsGroup):
     """The registry of partitions behind ReplicaManager, with its gauges, checkpoints and periodic tasks."""
 
     logger_name = "kafka.server.ReplicaManager"
-    metrics_class_name = "ReplicaManager"
 
     HIGH_WATERMARK_FILENAME = "replication-offset-checkpoint"
     ISR_CHANGE_PROPAGATION_BLACK_OUT = 5_000
@@ -98,7 +96,7 @@ class ReplicaManagerState(Logging, KafkaMetricsGroup):
         self.delayed_produce_purgatory: DelayedOperationPurgatory[DelayedProduce] = (
             delayed_produce_purgatory
             if delayed_produce_purgatory is not None
-            else DelayedOperationPurgatory.apply(
+            else DelayedOperationPurgatory(
                 "Produce",
                 broker_id=config.broker_id,
                 purge_interval=config.producer_purgatory_purge_interval_requests,
@@ -107,7 +105,7 @@ class ReplicaManagerState(Logging, KafkaMetricsGroup):
         self.delayed_fetch_purgatory: DelayedOperationPurgatory[DelayedFetch] = (
             delayed_fetch_purgatory
             if delayed_fetch_purgatory is not None
-            else DelayedOperationPurgatory.apply(
+            else DelayedOperationPurgatory(
                 "Fetch",
                 broker_id=config.broker_id,
                 purge_interval=config.fetch_purgatory_purge_interval_requests,
@@ -116,7 +114,7 @@ class ReplicaManagerState(Logging, KafkaMetricsGroup):
         self.delayed_delete_records_purgatory: DelayedOperationPurgatory[DelayedOperation] = (
             delayed_delete_records_purgatory
             if delayed_delete_records_purgatory is not None
-            else DelayedOperationPurgatory.apply(
+            else DelayedOperationPurgatory(
                 "DeleteRecords",
                 broker_id=config.broker_id,
                 purge_interval=config.delete_records_purgatory_purge_interval_requests,
@@ -291,22 +289,22 @@ class ReplicaManagerState(Logging, KafkaMetricsGroup):
 
     # ---- delayed operations
 
-    def try_complete_delayed_produce(self, key: DelayedOperationKey) -> None:
+    def try_complete_delayed_produce(self, key: TopicPartitionOperationKey) -> None:
         """Look at the Produces that wait for `key`: its high watermark moved or a follower fetched."""
         completed = self.delayed_produce_purgatory.check_and_complete(key)
-        if self.is_debug_enabled:
+        if self.logger.debug_enabled:
             self.debug("Request key %s unblocked %d producer requests.", key.key_label, completed)
 
-    def try_complete_delayed_fetch(self, key: DelayedOperationKey) -> None:
+    def try_complete_delayed_fetch(self, key: TopicPartitionOperationKey) -> None:
         """Look at the Fetches that wait for `key`: its high watermark moved or (for followers) its log grew."""
         completed = self.delayed_fetch_purgatory.check_and_complete(key)
-        if self.is_debug_enabled:
+        if self.logger.debug_enabled:
             self.debug("Request key %s unblocked %d fetch requests.", key.key_label, completed)
 
-    def try_complete_delayed_delete_records(self, key: DelayedOperationKey) -> None:
+    def try_complete_delayed_delete_records(self, key: TopicPartitionOperationKey) -> None:
         """Look at the DeleteRecords that wait for `key`: its low watermark moved."""
         completed = self.delayed_delete_records_purgatory.check_and_complete(key)
-        if self.is_debug_enabled:
+        if self.logger.debug_enabled:
             self.debug("Request key %s unblocked %d DeleteRecordsRequest.", key.key_label, completed)
 
     # ---- periodic tasks
@@ -370,4 +368,4 @@ FUTURE_LOCAL_REPLICA_ID = -3  # Request.FutureLocalReplicaId
 
 def parent_dir(log: Log) -> str:
     """Log directory (absolute path) in which a log's own directory lies."""
-    return os.path.dirname(os.fspath(log.dir))
+    return str(log.dir.parent)

@@ -17,7 +17,7 @@ from kafka_py.utils.kafka_scheduler import Scheduler
 class MockTask:
     """A task and the time it is due, in ms; `period` < 0: runs once.
 
-    Mirrors: kafka.utils.MockTask
+    Mirrors: MockTask of core/src/test (kafka.utils)
     """
 
     def __init__(self, name: str, fun: Callable[[], Any], next_execution: int, period: int, sequence: int) -> None:
@@ -41,7 +41,7 @@ class MockScheduler(Scheduler):
 
     A MockTime ticks its scheduler whenever it moves. Shutting down runs what is left, once.
 
-    Mirrors: kafka.utils.MockScheduler
+    Mirrors: MockScheduler of core/src/test (kafka.utils)
     """
 
     def __init__(self, time: Time) -> None:

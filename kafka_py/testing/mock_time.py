@@ -19,7 +19,7 @@ class MockTime(Time):
 
     `auto_tick_ms`: how far each look at the clock moves it.
 
-    Mirrors: kafka.utils.MockTime
+    Mirrors: org.apache.kafka.common.utils.MockTime, and MockTime of core/src/test (kafka.utils)
     """
 
     def __init__(
@@ -60,9 +60,7 @@ class MockTime(Time):
         old_ms = self._time_ms.get_and_set(new_ms)
         if old_ms > new_ms:
             self._time_ms.set(old_ms)
-            raise ValueError(
-                f"Setting the time to {new_ms} while current time {old_ms} is newer; this is not allowed"
-            )
+            raise ValueError(f"Setting the time to {new_ms} while current time {old_ms} is newer; this is not allowed")
         self._hi_res_ns.set(new_ms * 1_000_000)
         self._tick()
 

@@ -73,7 +73,9 @@ def zookeeper_class_path() -> str:
     jars = spark_jars_dir()
     found = [] if jars is None else [jar for jar in sorted(jars.glob("*.jar")) if jar.name.startswith(_ZOOKEEPER_JARS)]
     if not any(jar.name.startswith("zookeeper-") for jar in found):
-        raise JavaNotFoundError("Apache ZooKeeper's jars come with pyspark, which is not installed: `pip install pyspark`.")
+        raise JavaNotFoundError(
+            "Apache ZooKeeper's jars come with pyspark, which is not installed: `pip install pyspark`."
+        )
     return os.pathsep.join(map(str, found))
 
 
@@ -92,7 +94,7 @@ def spark_java_home(folder: Path) -> Path | None:
     shim.parent.mkdir(parents=True, exist_ok=True)
     shim.write_text(
         "#!/bin/sh\n"
-        "for a do shift; case $a in --add-modules=jdk.incubator.vector) ;; *) set -- \"$@\" \"$a\" ;; esac; done\n"
+        'for a do shift; case $a in --add-modules=jdk.incubator.vector) ;; *) set -- "$@" "$a" ;; esac; done\n'
         f"exec '{java}' \"$@\"\n"
     )
     shim.chmod(shim.stat().st_mode | stat.S_IXUSR | stat.S_IXGRP | stat.S_IXOTH)

@@ -110,6 +110,7 @@ class JsonValue:
     `to(kind)` takes int (32 bits), float, bool, str, the string "long", or a function made by option, seq or map_of.
 
     Mirrors: kafka.utils.json.JsonValue
+    Left out: hashCode, equals, toString -- __hash__, __eq__ and __str__ here
     """
 
     __slots__ = ("node",)

@@ -28,7 +28,15 @@ class KafkaLogger:
     Differs: has no original; log4j's own look-up is cheap enough in Java.
     """
 
-    __slots__ = ("debug_enabled", "error_enabled", "info_enabled", "name", "trace_enabled", "underlying", "warn_enabled")
+    __slots__ = (
+        "debug_enabled",
+        "error_enabled",
+        "info_enabled",
+        "name",
+        "trace_enabled",
+        "underlying",
+        "warn_enabled",
+    )
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -25,7 +25,11 @@ class ReplicationUtils(Logging):
 
     @classmethod
     def update_leader_and_isr(
-        cls, zk_client: KafkaZkClient, partition: TopicPartition, new_leader_and_isr: LeaderAndIsr, controller_epoch: int
+        cls,
+        zk_client: KafkaZkClient,
+        partition: TopicPartition,
+        new_leader_and_isr: LeaderAndIsr,
+        controller_epoch: int,
     ) -> tuple[bool, int]:
         """Write leader and ISR if the node still has `new_leader_and_isr.zk_version`; (written, new version or -1).
 

@@ -319,7 +319,9 @@ class AdminZkClient(Logging):
         names = self._zk_client.get_all_entities_with_config(entity_type)
         return {name: self.fetch_entity_config(entity_type, name) for name in names}
 
-    def fetch_all_child_entity_configs(self, root_entity_type: str, child_entity_type: str) -> dict[str, dict[str, str]]:
+    def fetch_all_child_entity_configs(
+        self, root_entity_type: str, child_entity_type: str
+    ) -> dict[str, dict[str, str]]:
         """NAME/CHILD_TYPE/CHILD -> overrides, for all children of that type of all entities of the root type."""
         names = self._zk_client.get_all_entities_with_config
         return {

@@ -57,19 +57,6 @@ if TYPE_CHECKING:
 Checker = Callable[["KafkaZkClient", str, bytes], tuple[bool, int]]
 
 
-@dataclass(frozen=True)
-class UpdateLeaderAndIsrResult:
-    """Outcome of writing many partition states: written (with their new versions), to retry, failed.
-
-    Mirrors: kafka.zk.KafkaZkClient.UpdateLeaderAndIsrResult
-    """
-
-    successful_partitions: dict[TopicPartition, LeaderAndIsr]
-    # Another writer (the partition's leader) came first: read the state again and decide anew.
-    partitions_to_retry: list[TopicPartition]
-    failed_partitions: dict[TopicPartition, Exception]
-
-
 class KafkaZkClient(KafkaZkClientAdmin):
     """Typed access to Kafka's nodes over one session; requests are repeated while the connection is lost.
 
@@ -80,7 +67,18 @@ class KafkaZkClient(KafkaZkClientAdmin):
     """
 
     logger_name = "kafka.zk.KafkaZkClient"
-    UpdateLeaderAndIsrResult = UpdateLeaderAndIsrResult
+
+    @dataclass(frozen=True)
+    class UpdateLeaderAndIsrResult:
+        """Outcome of writing many partition states: written (with their new versions), to retry, failed.
+
+        Mirrors: kafka.zk.KafkaZkClient.UpdateLeaderAndIsrResult
+        """
+
+        successful_partitions: dict[TopicPartition, LeaderAndIsr]
+        # Another writer (the partition's leader) came first: read the state again and decide anew.
+        partitions_to_retry: list[TopicPartition]
+        failed_partitions: dict[TopicPartition, Exception]
 
     @classmethod
     def create(
@@ -266,7 +264,7 @@ class KafkaZkClient(KafkaZkClientAdmin):
         self, leader_and_isrs: Mapping[TopicPartition, LeaderAndIsr], controller_epoch: int
     ) -> UpdateLeaderAndIsrResult:
         """Write many partitions' states, each if its node has the expected version."""
-        result = UpdateLeaderAndIsrResult({}, [], {})
+        result = KafkaZkClient.UpdateLeaderAndIsrResult({}, [], {})
         try:
             responses = self.set_topic_partition_states_raw(
                 {tp: LeaderIsrAndControllerEpoch(state, controller_epoch) for tp, state in leader_and_isrs.items()}
@@ -488,6 +486,9 @@ class KafkaZkClient(KafkaZkClientAdmin):
         code = CheckedEphemeral(self, path, data).create()
         self.info("Result of znode creation at %s is: %s", path, code)
         self._throw(code)
+
+
+UpdateLeaderAndIsrResult = KafkaZkClient.UpdateLeaderAndIsrResult
 
 
 def _listed(broker: Broker) -> str:

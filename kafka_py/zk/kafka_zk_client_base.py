@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.metrics.yammer import MetricName
 from kafka_py.utils.logging import Logging
 from kafka_py.zk.zk_data import ZkData, ZkVersion
 from kafka_py.zookeeper.keeper_exception import Code, KeeperException
@@ -33,10 +34,11 @@ if TYPE_CHECKING:
         ZooKeeperClient,
     )
 
+_NO_TAGS: Mapping[str, str] = {}
 R = TypeVar("R", bound=AsyncResponse)
 
 
-class KafkaZkClientBase(Logging, KafkaMetricsGroup):
+class KafkaZkClientBase(KafkaMetricsGroup):
     """Base of KafkaZkClient: see there."""
 
     def __init__(self, zoo_keeper_client: ZooKeeperClient, is_secure: bool, time: Any) -> None:
@@ -46,9 +48,9 @@ class KafkaZkClientBase(Logging, KafkaMetricsGroup):
         self._time = time  # const
         self._latency_metric = self.new_histogram("ZooKeeperRequestLatencyMs")  # const
 
-    def metric_name(self, name: str, metric_tags: Mapping[str, str] | None = None) -> Any:
+    def metric_name(self, name: str, tags: Mapping[str, str] = _NO_TAGS) -> MetricName:
         """Metrics stand under kafka.server:type=ZooKeeperClientMetrics."""
-        return self.explicit_metric_name("kafka.server", "ZooKeeperClientMetrics", name, dict(metric_tags or {}))
+        return self.explicit_metric_name("kafka.server", "ZooKeeperClientMetrics", name, tags)
 
     @property
     def current_zoo_keeper(self) -> ZooKeeper:

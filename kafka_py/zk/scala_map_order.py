@@ -1,8 +1,8 @@
 """The order in which the maps of Kafka's own build hand out their entries, so that our JSON has the same bytes.
 
 Kafka 1.1.1 writes its ZooKeeper nodes from Scala 2.11 maps and java.util.Properties, whose orders follow from the hash
-codes of the keys. Nobody may rely on an order within a JSON object, but a node that is equal byte by byte can be compared
-with one line of shell, and the original's examples in books and mails then match what students see.
+codes of the keys. Nobody may rely on an order within a JSON object, but a node that is equal byte by byte can be
+compared with one line of shell, and the original's examples in books and mails then match what students see.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Where Kafka's nodes stand in ZooKeeper, and what their bytes mean.
 
 Mirrors: core/src/main/scala/kafka/zk/ZkData.scala @ 1.1.1
-Read next: zk/kafka_zk_client.py
+Read next: zk/zk_data_admin.py (notifications and administrators' wishes), zk/kafka_zk_client.py
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, Final
 
@@ -22,27 +22,62 @@ from kafka_py.common.utils.time import Time
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
 from kafka_py.server.config_type import ConfigType
 from kafka_py.zk import scala_map_order
+from kafka_py.zk.zk_data_admin import (
+    AdminZNode,
+    DeleteTopicsTopicZNode,
+    DeleteTopicsZNode,
+    IsrChangeNotificationSequenceZNode,
+    IsrChangeNotificationZNode,
+    LogDirEventNotificationSequenceZNode,
+    LogDirEventNotificationZNode,
+    PreferredReplicaElectionZNode,
+    ReassignPartitionsZNode,
+)
+from kafka_py.zk.zk_json import encode_as_bytes, parse_bytes, required
 from kafka_py.zookeeper.zoo_defs import ACL, Ids, Stat
 
-
-def _encode_as_bytes(value: object) -> bytes:
-    """JSON as Kafka's Json object writes it: no spaces, UTF-8 as it is, keys in the order given."""
-    return json.dumps(value, separators=(",", ":"), ensure_ascii=False).encode()
-
-
-def _parse_bytes(data: bytes | None) -> Any | None:
-    """The JSON value, or None when it is none (an empty node, a torn write, another format)."""
-    try:
-        return json.loads(data or b"")
-    except ValueError:
-        return None
-
-
-def _required(fields: Any, key: str) -> Any:
-    """A field that must be there; raises ValueError, as a wrong shape is no case the readers are written for."""
-    if not isinstance(fields, dict) or key not in fields:
-        raise ValueError(f"No such field exists: `{key}` in {fields!r}")
-    return fields[key]
+__all__ = [
+    "AclChangeNotificationSequenceZNode",
+    "AclChangeNotificationZNode",
+    "AclZNode",
+    "AdminZNode",
+    "BrokerIdZNode",
+    "BrokerIdsZNode",
+    "BrokerInfo",
+    "BrokerSequenceIdZNode",
+    "BrokersZNode",
+    "ClusterIdZNode",
+    "ClusterZNode",
+    "ConfigEntityChangeNotificationSequenceZNode",
+    "ConfigEntityChangeNotificationZNode",
+    "ConfigEntityTypeZNode",
+    "ConfigEntityZNode",
+    "ConfigZNode",
+    "ConsumerOffset",
+    "ControllerEpochZNode",
+    "ControllerZNode",
+    "DelegationTokenAuthZNode",
+    "DelegationTokensZNode",
+    "DeleteTopicsTopicZNode",
+    "DeleteTopicsZNode",
+    "IsrChangeNotificationSequenceZNode",
+    "IsrChangeNotificationZNode",
+    "LogDirEventNotificationSequenceZNode",
+    "LogDirEventNotificationZNode",
+    "PreferredReplicaElectionZNode",
+    "ProducerIdBlockZNode",
+    "ReassignPartitionsZNode",
+    "ResourceTypeZNode",
+    "StateChangeHandlers",
+    "TopicPartitionStateZNode",
+    "TopicPartitionZNode",
+    "TopicPartitionsZNode",
+    "TopicZNode",
+    "TopicsZNode",
+    "ZkData",
+    "ZkStat",
+    "ZkVersion",
+]
 
 
 class ControllerZNode:
@@ -56,13 +91,13 @@ class ControllerZNode:
     @staticmethod
     def encode(broker_id: int, timestamp: int) -> bytes:
         """timestamp in ms since 1970; written as text."""
-        return _encode_as_bytes({"version": 1, "brokerid": broker_id, "timestamp": str(timestamp)})
+        return encode_as_bytes({"version": 1, "brokerid": broker_id, "timestamp": str(timestamp)})
 
     @staticmethod
     def decode(data: bytes) -> int | None:
         """Id of the controller; None for what is no JSON."""
-        fields = _parse_bytes(data)
-        return None if fields is None else int(_required(fields, "brokerid"))
+        fields = parse_bytes(data)
+        return None if fields is None else int(required(fields, "brokerid"))
 
 
 class ControllerEpochZNode:
@@ -179,7 +214,7 @@ class BrokerIdZNode:
             fields["listener_security_protocol_map"] = scala_map_order.immutable_map(
                 {endpoint.listener_name.value(): endpoint.security_protocol.name for endpoint in endpoints}
             )
-        return _encode_as_bytes(scala_map_order.mutable_map(fields))
+        return encode_as_bytes(scala_map_order.mutable_map(fields))
 
     @classmethod
     def encode_broker_info(cls, broker_info: BrokerInfo, timestamp_ms: int | None = None) -> bytes:
@@ -203,23 +238,23 @@ class BrokerIdZNode:
             raise KafkaException(
                 f"Failed to parse ZooKeeper registration for broker {broker_id}: {_text(json_bytes)}"
             ) from e
-        version = int(_required(fields, "version"))
+        version = int(required(fields, "version"))
         if version < 1:
             raise KafkaException(f"Unsupported version of broker registration: {_text(json_bytes)}")
         broker = Broker(broker_id, tuple(cls._end_points(version, fields)), fields.get("rack"))
-        return BrokerInfo(broker, version, int(_required(fields, "jmx_port")))
+        return BrokerInfo(broker, version, int(required(fields, "jmx_port")))
 
     @staticmethod
     def _end_points(version: int, fields: dict[str, Any]) -> list[EndPoint]:
         if version == 1:
             protocol = SecurityProtocol.PLAINTEXT
             name = ListenerName.for_security_protocol(protocol)
-            return [EndPoint(_required(fields, "host"), int(_required(fields, "port")), name, protocol)]
+            return [EndPoint(required(fields, "host"), int(required(fields, "port")), name, protocol)]
         names = fields.get("listener_security_protocol_map")
         protocols = None
         if names is not None:
             protocols = {ListenerName(name): SecurityProtocol.for_name(p) for name, p in names.items()}
-        return [EndPoint.create_end_point(text, protocols) for text in _required(fields, "endpoints")]
+        return [EndPoint.create_end_point(text, protocols) for text in required(fields, "endpoints")]
 
 
 def _text(data: bytes) -> str:
@@ -250,12 +285,12 @@ class TopicZNode:
     def encode(assignment: Mapping[TopicPartition, Iterable[int]]) -> bytes:
         """Replicas of each partition, the preferred leader first."""
         partitions = {str(tp.partition): list(replicas) for tp, replicas in assignment.items()}
-        return _encode_as_bytes({"version": 1, "partitions": scala_map_order.immutable_map(partitions)})
+        return encode_as_bytes({"version": 1, "partitions": scala_map_order.immutable_map(partitions)})
 
     @staticmethod
     def decode(topic: str, data: bytes) -> dict[TopicPartition, list[int]]:
         """Replicas of each partition; empty for what is no JSON or has no partitions."""
-        partitions = (_parse_bytes(data) or {}).get("partitions") or {}
+        partitions = (parse_bytes(data) or {}).get("partitions") or {}
         return {TopicPartition(topic, int(partition)): list(replicas) for partition, replicas in partitions.items()}
 
 
@@ -298,7 +333,7 @@ class TopicPartitionStateZNode:
     def encode(leader_isr_and_controller_epoch: LeaderIsrAndControllerEpoch) -> bytes:
         """Leader, leader epoch, controller epoch and ISR, in the order that Kafka's map has them."""
         state = leader_isr_and_controller_epoch.leader_and_isr
-        return _encode_as_bytes(
+        return encode_as_bytes(
             {
                 "controller_epoch": leader_isr_and_controller_epoch.controller_epoch,
                 "leader": state.leader,
@@ -311,13 +346,13 @@ class TopicPartitionStateZNode:
     @staticmethod
     def decode(data: bytes, stat: Stat) -> LeaderIsrAndControllerEpoch | None:
         """The state with the node's version in it; None for what is no JSON."""
-        fields = _parse_bytes(data)
+        fields = parse_bytes(data)
         if fields is None:
             return None
-        leader, epoch, isr = (_required(fields, key) for key in ("leader", "leader_epoch", "isr"))
+        leader, epoch, isr = (required(fields, key) for key in ("leader", "leader_epoch", "isr"))
         return LeaderIsrAndControllerEpoch(
             LeaderAndIsr(int(leader), int(epoch), [int(replica) for replica in isr], stat.version),
-            int(_required(fields, "controller_epoch")),
+            int(required(fields, "controller_epoch")),
         )
 
 
@@ -347,12 +382,12 @@ class ConfigEntityZNode:
     @staticmethod
     def encode(config: Mapping[str, str]) -> bytes:
         """The overrides, in the order that java.util.Properties has them."""
-        return _encode_as_bytes({"version": 1, "config": scala_map_order.properties(config)})
+        return encode_as_bytes({"version": 1, "config": scala_map_order.properties(config)})
 
     @staticmethod
     def decode(data: bytes | None) -> dict[str, str]:
         """The overrides; empty for a node without data, or with data of another shape."""
-        fields = _parse_bytes(data)
+        fields = parse_bytes(data)
         config = fields.get("config") if isinstance(fields, dict) else None
         return {key: str(value) for key, value in config.items()} if isinstance(config, dict) else {}
 
@@ -378,178 +413,7 @@ class ConfigEntityChangeNotificationSequenceZNode:
     @staticmethod
     def encode(sanitized_entity_path: str) -> bytes:
         """The path below /config, as `topics/T`."""
-        return _encode_as_bytes({"version": 2, "entity_path": sanitized_entity_path})
-
-
-class IsrChangeNotificationZNode:
-    """Parent of the notes that ISRs have changed.
-
-    Mirrors: kafka.zk.IsrChangeNotificationZNode
-    """
-
-    path: Final = "/isr_change_notification"
-
-
-class IsrChangeNotificationSequenceZNode:
-    """One note that ISRs have changed.
-
-    Mirrors: kafka.zk.IsrChangeNotificationSequenceZNode
-    """
-
-    SEQUENCE_NUMBER_PREFIX: Final = "isr_change_"
-    VERSION: Final = 1  # IsrChangeNotificationHandler.Version of the controller
-
-    @classmethod
-    def path(cls, sequence_number: str = "") -> str:
-        """Without a number: what to create sequential nodes under."""
-        return f"{IsrChangeNotificationZNode.path}/{cls.SEQUENCE_NUMBER_PREFIX}{sequence_number}"
-
-    @classmethod
-    def encode(cls, partitions: Collection[TopicPartition]) -> bytes:
-        """The partitions whose ISR changed."""
-        return _encode_as_bytes({"version": cls.VERSION, "partitions": _partition_list(partitions)})
-
-    @staticmethod
-    def decode(data: bytes) -> set[TopicPartition]:
-        """The partitions whose ISR changed; empty for what is no JSON."""
-        return _partition_set(data)
-
-    @classmethod
-    def sequence_number(cls, path: str) -> str:
-        """What follows the prefix."""
-        return path[path.rindex(cls.SEQUENCE_NUMBER_PREFIX) + len(cls.SEQUENCE_NUMBER_PREFIX) :]
-
-
-def _partition_list(partitions: Iterable[TopicPartition]) -> list[dict[str, Any]]:
-    return [{"topic": tp.topic, "partition": tp.partition} for tp in partitions]
-
-
-def _partition_set(data: bytes) -> set[TopicPartition]:
-    fields = _parse_bytes(data)
-    if fields is None:
-        return set()
-    return {
-        TopicPartition(_required(entry, "topic"), int(_required(entry, "partition")))
-        for entry in _required(fields, "partitions")
-    }
-
-
-class LogDirEventNotificationZNode:
-    """Parent of the notes that a log directory has failed.
-
-    Mirrors: kafka.zk.LogDirEventNotificationZNode
-    """
-
-    path: Final = "/log_dir_event_notification"
-
-
-class LogDirEventNotificationSequenceZNode:
-    """One note that a broker's log directory has failed.
-
-    Mirrors: kafka.zk.LogDirEventNotificationSequenceZNode
-    """
-
-    SEQUENCE_NUMBER_PREFIX: Final = "log_dir_event_"
-    LOG_DIR_FAILURE_EVENT: Final = 1
-
-    @classmethod
-    def path(cls, sequence_number: str) -> str:
-        """The node of that number."""
-        return f"{LogDirEventNotificationZNode.path}/{cls.SEQUENCE_NUMBER_PREFIX}{sequence_number}"
-
-    @classmethod
-    def encode(cls, broker_id: int) -> bytes:
-        """Whose directory failed."""
-        return _encode_as_bytes({"version": 1, "broker": broker_id, "event": cls.LOG_DIR_FAILURE_EVENT})
-
-    @staticmethod
-    def decode(data: bytes) -> int | None:
-        """Id of the broker; None for what is no JSON."""
-        fields = _parse_bytes(data)
-        return None if fields is None else int(_required(fields, "broker"))
-
-    @classmethod
-    def sequence_number(cls, path: str) -> str:
-        """What follows the prefix."""
-        return path[path.rindex(cls.SEQUENCE_NUMBER_PREFIX) + len(cls.SEQUENCE_NUMBER_PREFIX) :]
-
-
-class AdminZNode:
-    """Root of what administrators ask of the controller.
-
-    Mirrors: kafka.zk.AdminZNode
-    """
-
-    path: Final = "/admin"
-
-
-class DeleteTopicsZNode:
-    """Parent of the topics to delete.
-
-    Mirrors: kafka.zk.DeleteTopicsZNode
-    """
-
-    path: Final = f"{AdminZNode.path}/delete_topics"
-
-
-class DeleteTopicsTopicZNode:
-    """One topic to delete.
-
-    Mirrors: kafka.zk.DeleteTopicsTopicZNode
-    """
-
-    @staticmethod
-    def path(topic: str) -> str:
-        """/admin/delete_topics/TOPIC."""
-        return f"{DeleteTopicsZNode.path}/{topic}"
-
-
-class ReassignPartitionsZNode:
-    """The partitions that are to move, and where.
-
-    Mirrors: kafka.zk.ReassignPartitionsZNode
-    """
-
-    path: Final = f"{AdminZNode.path}/reassign_partitions"
-
-    @staticmethod
-    def encode(reassignment: Mapping[TopicPartition, Iterable[int]]) -> bytes:
-        """New replicas of each partition."""
-        partitions = [
-            {"topic": tp.topic, "partition": tp.partition, "replicas": list(replicas)}
-            for tp, replicas in reassignment.items()
-        ]
-        return _encode_as_bytes({"version": 1, "partitions": partitions})
-
-    @staticmethod
-    def decode(data: bytes) -> dict[TopicPartition, list[int]]:
-        """New replicas of each partition; empty for what is no JSON or has no partitions."""
-        partitions = (_parse_bytes(data) or {}).get("partitions") or []
-        return {
-            TopicPartition(_required(entry, "topic"), int(_required(entry, "partition"))): [
-                int(replica) for replica in _required(entry, "replicas")
-            ]
-            for entry in partitions
-        }
-
-
-class PreferredReplicaElectionZNode:
-    """The partitions whose leadership is to go back to the first replica.
-
-    Mirrors: kafka.zk.PreferredReplicaElectionZNode
-    """
-
-    path: Final = f"{AdminZNode.path}/preferred_replica_election"
-
-    @staticmethod
-    def encode(partitions: Collection[TopicPartition]) -> bytes:
-        """The partitions."""
-        return _encode_as_bytes({"version": 1, "partitions": _partition_list(partitions)})
-
-    @staticmethod
-    def decode(data: bytes) -> set[TopicPartition]:
-        """The partitions; empty for what is no JSON."""
-        return _partition_set(data)
+        return encode_as_bytes({"version": 2, "entity_path": sanitized_entity_path})
 
 
 class ConsumerOffset:
@@ -681,15 +545,15 @@ class ClusterIdZNode:
     @staticmethod
     def to_json(cluster_id: str) -> bytes:
         """The version is text here, unlike everywhere else."""
-        return _encode_as_bytes({"version": "1", "id": cluster_id})
+        return encode_as_bytes({"version": "1", "id": cluster_id})
 
     @staticmethod
     def from_json(cluster_id_json: bytes) -> str:
         """The id; raises KafkaException for what is no JSON."""
-        fields = _parse_bytes(cluster_id_json)
+        fields = parse_bytes(cluster_id_json)
         if fields is None:
             raise KafkaException(f"Failed to parse the cluster id json {_text(cluster_id_json)}")
-        return str(_required(fields, "id"))
+        return str(required(fields, "id"))
 
 
 class BrokerSequenceIdZNode:

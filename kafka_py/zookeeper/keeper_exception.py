@@ -49,7 +49,7 @@ class Code(enum.IntEnum):
         return self.name
 
 
-class KeeperException(Exception):  # noqa: N818
+class KeeperException(Exception):
     """A request that ZooKeeper answered with an error.
 
     Mirrors: org.apache.zookeeper.KeeperException

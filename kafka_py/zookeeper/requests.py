@@ -1,7 +1,7 @@
 """Requests to ZooKeeper and their responses, as values.
 
-Mirrors: core/src/main/scala/kafka/zookeeper/ZooKeeperClient.scala @ 1.1.1 (the case classes at its end; ZooKeeperClient's
-module offers them too)
+Mirrors: core/src/main/scala/kafka/zookeeper/ZooKeeperClient.scala @ 1.1.1 (the case classes at its end;
+ZooKeeperClient's module offers them too)
 """
 
 from __future__ import annotations
@@ -37,6 +37,7 @@ class AsyncResponse:
     """Outcome of one request: a result code, and the path and context of the request.
 
     Mirrors: kafka.zookeeper.AsyncResponse
+    Left out: ctx, metadata, path, resultCode -- fields of the dataclass
     """
 
     result_code: Code
@@ -122,6 +123,7 @@ class AsyncRequest(Generic[R_co]):
     """One operation on a node; ctx comes back with the response.
 
     Mirrors: kafka.zookeeper.AsyncRequest
+    Left out: path, ctx -- fields of the dataclasses
     """
 
     path: str

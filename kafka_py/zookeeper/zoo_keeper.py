@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 from kazoo.client import KazooClient
 from kazoo.exceptions import ConnectionClosedError, KazooException
 from kazoo.handlers.threading import _STOP, SequentialThreadingHandler
-from kazoo.protocol.connection import ConnectionHandler
+from kazoo.protocol.connection import STOP_CONNECTING, ConnectionHandler
 from kazoo.protocol.paths import _prefix_root
 from kazoo.protocol.serialization import (
     Create,
@@ -166,6 +166,8 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carri
     be a deadlock, so the owner calls join_workers() when it holds no lock any more.
     """
 
+    _running: bool
+
     def start(self) -> None:
         with self._state_change:
             if not self._running:
@@ -192,7 +194,17 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carri
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo carries no types
-    """kazoo's connection, except that watch events go to our handle alone."""
+    """kazoo's connection with two manners of Java's client.
+
+    Watch events go to our handle alone; and each attempt to connect that fails also fails the requests that wait for it
+    (kazoo would let them wait until there is a server again, and the broker's threads with them).
+    """
+
+    def _connect_attempt(self, host: str, hostip: str, port: int, retry: Any) -> Any:
+        status = super()._connect_attempt(host, hostip, port, retry)
+        if status is not STOP_CONNECTING:
+            self.client._notify_pending(KazooKeeperState.CONNECTING)
+        return status
 
     def _read_watch_event(self, buffer: bytes, offset: int) -> None:
         watch, _ = Watch.deserialize(buffer, offset)
@@ -206,13 +218,21 @@ class _Client(KazooClient):  # type: ignore[misc]  # kazoo carries no types
     reconnect within the session kazoo forgets the watches, while Java's client registers them again.
     """
 
-    def __init__(self, owner: ZooKeeper, hosts: str, timeout_s: float, auth_data: list[tuple[str, str]]) -> None:
+    def __init__(
+        self,
+        owner: ZooKeeper,
+        hosts: str,
+        timeout_s: float,
+        auth_data: list[tuple[str, str]],
+        client_id: tuple[int, bytes] | None,
+    ) -> None:
         handler = _Handler()
         super().__init__(
             hosts=hosts,
             timeout=timeout_s,
             handler=handler,
             auth_data=auth_data,
+            client_id=client_id,
             logger=_QUIET,
             connection_retry=KazooRetry(sleep_func=handler.sleep_func, **_RETRY),
         )
@@ -259,8 +279,12 @@ class ZooKeeper:
         session_timeout_ms: int,
         watcher: Watcher,
         auth_data: Sequence[tuple[str, str]] = (),
+        client_id: tuple[int, bytes] | None = None,
     ) -> None:
-        """Start connecting and return at once; connect_string is `host:port,host:port/chroot`."""
+        """Start connecting and return at once; connect_string is `host:port,host:port/chroot`.
+
+        client_id, a session's id and password, takes that session over.
+        """
         self._watcher = watcher  # const
         self._session_id = 0  # volatile: connection thread
         self._ended = False  # volatile: connection thread, close()
@@ -268,7 +292,7 @@ class ZooKeeper:
         self._data_watches: set[str] = set()  # guarded by: _watch_lock
         self._exist_watches: set[str] = set()  # guarded by: _watch_lock
         self._child_watches: set[str] = set()  # guarded by: _watch_lock
-        self._client = _Client(self, connect_string, session_timeout_ms / 1000.0, list(auth_data))  # const
+        self._client = _Client(self, connect_string, session_timeout_ms / 1000.0, list(auth_data), client_id)  # const
         self._client.start_async()
 
     # ----- requests: callback(code, result) -----
@@ -410,6 +434,11 @@ class ZooKeeper:
             self._client.call(_SetWatches(self._client.last_zxid, *paths), _Reply(lambda code, result: None))
 
     def _full(self, path: str) -> str:
+        """The path with the chroot before it; raises ValueError for what is no path, as Java's client does."""
+        if not path.startswith("/"):
+            raise ValueError(f'Invalid path string "{path}" caused by: Path must start with / character')
+        if path != "/" and any(part in ("", ".", "..") for part in path[1:].split("/")):
+            raise ValueError(f'Invalid path string "{path}" caused by an empty or relative node name')
         return str(_prefix_root(self._client.chroot, path))
 
 

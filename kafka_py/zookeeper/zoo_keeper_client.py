@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.metrics.yammer import MetricName
 from kafka_py.utils.concurrent import (
     ConcurrentHashMap,
     CountDownLatch,
@@ -18,7 +19,6 @@ from kafka_py.utils.concurrent import (
     Semaphore,
 )
 from kafka_py.utils.kafka_scheduler import KafkaScheduler
-from kafka_py.utils.logging import Logging
 from kafka_py.zookeeper.keeper_exception import Code
 from kafka_py.zookeeper.requests import (
     AsyncRequest,
@@ -75,6 +75,7 @@ __all__ = [
     "ZooKeeperClientTimeoutException",
 ]
 
+_NO_TAGS: Mapping[str, str] = {}
 R = TypeVar("R", bound=AsyncResponse)
 
 
@@ -154,14 +155,15 @@ class ZooKeeperClientTimeoutException(ZooKeeperClientException):
     """
 
 
-class ZooKeeperClient(Logging, KafkaMetricsGroup):
+class ZooKeeperClient(KafkaMetricsGroup):
     """Sends requests many at a time, calls the handlers of changed nodes, and opens a new session after an expiry.
 
     Mirrors: kafka.zookeeper.ZooKeeperClient
     Thread: any; handlers run on the handle's event thread, session handlers on zk-session-expiry-handler0.
     Locks: initialization_lock (shared by requests, held alone while the handle is replaced)
     Differs: responses stand in the order of their requests, also when a connection breaks in between (the original
-        takes the order of arrival for it); the watcher object is the method zoo_keeper_client_watcher.
+        takes the order of arrival for it); the watcher object is the method zoo_keeper_client_watcher; an expiry
+        that is handled while close() runs opens no session that nobody would close.
     """
 
     logger_name = "kafka.zookeeper.ZooKeeperClient"
@@ -192,6 +194,7 @@ class ZooKeeperClient(Logging, KafkaMetricsGroup):
         self._in_flight_requests = Semaphore(max_in_flight_requests)  # atomic
         self.expiry_scheduler = KafkaScheduler(threads=1, thread_name_prefix="zk-session-expiry-handler")  # const
         self._metric_names: set[str] = set()  # thread: constructor
+        self._closed = False  # volatile: writer under initialization_lock
         self._senders = self._make_senders()  # const
         # The meters must be there before the handle, whose thread marks them.
         self._state_to_meter_map = self._make_meters()  # const
@@ -227,9 +230,9 @@ class ZooKeeperClient(Logging, KafkaMetricsGroup):
     def _new_zoo_keeper(self) -> ZooKeeper:
         return ZooKeeper(self._connect_string, self._session_timeout_ms, self.zoo_keeper_client_watcher)
 
-    def metric_name(self, name: str, metric_tags: Mapping[str, str] | None = None) -> Any:
+    def metric_name(self, name: str, tags: Mapping[str, str] = _NO_TAGS) -> MetricName:
         """Metrics stand under the group and type that the constructor was given."""
-        return self.explicit_metric_name(self._metric_group, self._metric_type, name, dict(metric_tags or {}))
+        return self.explicit_metric_name(self._metric_group, self._metric_type, name, tags)
 
     @property
     def connection_state(self) -> States:
@@ -301,14 +304,16 @@ class ZooKeeperClient(Logging, KafkaMetricsGroup):
 
     def _send_get_data(self, r: GetDataRequest, done: Callable[[Any], None], meta: Callable[[], Any]) -> None:
         def callback(code: Code, result: Any) -> None:
-            data, stat = result or (None, None)
+            answer: Any = result or (None, None)
+            data, stat = answer
             done(GetDataResponse(code, r.path, r.ctx, meta(), data, stat))
 
         self._zoo_keeper.get_data(r.path, self._should_watch(r), callback)
 
     def _send_get_children(self, r: GetChildrenRequest, done: Callable[[Any], None], meta: Callable[[], Any]) -> None:
         def callback(code: Code, result: Any) -> None:
-            children, stat = result or ([], None)
+            answer: Any = result or ([], None)
+            children, stat = answer
             done(GetChildrenResponse(code, r.path, r.ctx, meta(), children, stat))
 
         self._zoo_keeper.get_children(r.path, self._should_watch(r), callback)
@@ -328,13 +333,12 @@ class ZooKeeperClient(Logging, KafkaMetricsGroup):
         )
 
     def _send_delete(self, r: DeleteRequest, done: Callable[[Any], None], meta: Callable[[], Any]) -> None:
-        self._zoo_keeper.delete(
-            r.path, r.version, lambda code, _: done(DeleteResponse(code, r.path, r.ctx, meta()))
-        )
+        self._zoo_keeper.delete(r.path, r.version, lambda code, _: done(DeleteResponse(code, r.path, r.ctx, meta())))
 
     def _send_get_acl(self, r: GetAclRequest, done: Callable[[Any], None], meta: Callable[[], Any]) -> None:
         def callback(code: Code, result: Any) -> None:
-            acl, stat = result or ([], None)
+            answer: Any = result or ([], None)
+            acl, stat = answer
             done(GetAclResponse(code, r.path, r.ctx, meta(), acl, stat))
 
         self._zoo_keeper.get_acl(r.path, callback)
@@ -420,6 +424,7 @@ class ZooKeeperClient(Logging, KafkaMetricsGroup):
             self._z_node_change_handlers.clear()
             self._z_node_child_change_handlers.clear()
             self._state_change_handlers.clear()
+            self._closed = True
             self._zoo_keeper.close()
             for name in self._metric_names:
                 self.remove_metric(name)
@@ -445,7 +450,7 @@ class ZooKeeperClient(Logging, KafkaMetricsGroup):
         for handler in self._state_change_handlers.values():
             self._call_before_initializing_session(handler)
         with self._initialization_lock.write_lock():
-            if not self.connection_state.is_alive():
+            if not self.connection_state.is_alive() and not self._closed:
                 self._zoo_keeper.close()
                 self.info("Initializing a new session to %s.", self._connect_string)
                 self._zoo_keeper = self._retry_new_zoo_keeper()

@@ -22,7 +22,7 @@ CONTROLLER_EPOCH = 50
 
 def broker(id: int) -> Broker:
     listener = ListenerName.for_security_protocol(SecurityProtocol.PLAINTEXT)
-    return Broker(id, [EndPoint("host", 9092, listener, SecurityProtocol.PLAINTEXT)], None)
+    return Broker(id, (EndPoint("host", 9092, listener, SecurityProtocol.PLAINTEXT),), None)
 
 
 class Response(SimpleNamespace):
@@ -54,7 +54,7 @@ class FakeZkClient:
             self.states.update(states)
         return [Response(result_code=self.result_code, ctx=tp) for tp in states]
 
-    def get_topic_partition_states_raw(self, partitions: Collection[TopicPartition]) -> list[Response]:
+    def get_topic_partition_states_raw(self, partitions: Sequence[TopicPartition]) -> list[Response]:
         self._maybe_fail()
         responses = []
         for tp in partitions:

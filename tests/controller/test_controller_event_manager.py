@@ -40,7 +40,7 @@ def test_events_run_in_order_and_failures_are_survived() -> None:
         seen.append(manager.state)
         raise ValueError("this event fails")
 
-    before = stats.rate_and_time_metrics[ControllerState.BrokerChange].count()
+    before = stats.rate_and_time_metrics[ControllerState.BrokerChange].count
     manager.put(Event(ControllerState.BrokerChange, fail))
     manager.put(Event(ControllerState.TopicChange, lambda: seen.append(manager.state)))
     manager.start()
@@ -49,7 +49,7 @@ def test_events_run_in_order_and_failures_are_survived() -> None:
     assert seen == [ControllerState.BrokerChange, ControllerState.TopicChange]
     assert len(processed) == 2
     assert manager.state is ControllerState.Idle
-    assert stats.rate_and_time_metrics[ControllerState.BrokerChange].count() == before + 1
+    assert stats.rate_and_time_metrics[ControllerState.BrokerChange].count == before + 1
 
 
 def test_clear_and_put_forgets_what_was_queued() -> None:

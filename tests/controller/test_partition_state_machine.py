@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from kafka_py.api.leader_and_isr import LeaderAndIsr
@@ -152,7 +152,7 @@ def test_an_offline_partition_is_led_by_a_live_member_of_the_isr() -> None:
 def test_reassignment_elects_from_the_new_replicas() -> None:
     m = Machine(OnlinePartition, live=(BROKER, OTHER))
     m.lead(BROKER, [BROKER, OTHER], [BROKER, OTHER])
-    m.context.partitions_being_reassigned[TP] = type("Context", (), {"new_replicas": [OTHER]})()  # type: ignore[assignment]
+    m.context.partitions_being_reassigned[TP] = type("Context", (), {"new_replicas": [OTHER]})()
     m.go(OnlinePartition, ReassignPartitionLeaderElectionStrategy)
     assert m.elected.leader == OTHER
 
@@ -162,10 +162,10 @@ def test_nobody_in_sync_needs_an_unclean_election() -> None:
     m.lead(OTHER, [OTHER], [OTHER, BROKER])
     assert m.go(OnlinePartition, OfflinePartitionLeaderElectionStrategy) is OfflinePartition
     m.zk.unclean["t"] = True
-    marked = m.context.stats.unclean_leader_election_rate.count()
+    marked = m.context.stats.unclean_leader_election_rate.count
     assert m.go(OnlinePartition, OfflinePartitionLeaderElectionStrategy) is OnlinePartition
     assert (m.elected.leader, m.elected.isr) == (BROKER, [BROKER])
-    assert m.context.stats.unclean_leader_election_rate.count() == marked + 1
+    assert m.context.stats.unclean_leader_election_rate.count == marked + 1
 
 
 @pytest.mark.ported("PartitionStateMachineTest.testOfflinePartitionToOnlinePartitionTransitionErrorCodeFromStateLookup")
@@ -214,7 +214,11 @@ def test_startup_derives_the_states_and_brings_partitions_online() -> None:
 class TestElectionAlgorithms:
     """Mirrors PartitionLeaderElectionAlgorithmsTest."""
 
-    CASES = (([2, 4], [2, 4], {4}, 4), ([2, 4], [2], {4}, None), ([2, 4], [4], set(), None))
+    CASES: ClassVar[tuple[tuple[list[int], list[int], set[int], int | None], ...]] = (
+        ([2, 4], [2, 4], {4}, 4),
+        ([2, 4], [2], {4}, None),
+        ([2, 4], [4], set(), None),
+    )
 
     @pytest.mark.ported("PartitionLeaderElectionAlgorithmsTest.testOfflinePartitionLeaderElection*")
     @pytest.mark.parametrize(("assignment", "isr", "live", "leader"), CASES)

@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import subprocess
 import uuid
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 
 class Row(NamedTuple):
@@ -32,6 +33,11 @@ def create_topic(bootstrap: str, name: str, partitions: int = 1, config: dict[st
     return name
 
 
+def _int(value: int | None) -> int:
+    assert value is not None
+    return value
+
+
 def produce(
     bootstrap: str, topic: str, records: Sequence[tuple[bytes | None, bytes | None]], **config: Any
 ) -> dict[int, list[tuple[int, bytes | None, bytes | None]]]:
@@ -43,8 +49,8 @@ def produce(
         if error is not None:
             errors.append(error)
         else:
-            row = (message.offset(), message.key(), message.value())
-            acked.setdefault(message.partition(), []).append(row)
+            row = (_int(message.offset()), message.key(), message.value())
+            acked.setdefault(_int(message.partition()), []).append(row)
 
     settings = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, **config}
     producer = Producer({name.replace("_", "."): value for name, value in settings.items()})
@@ -82,15 +88,17 @@ def consume_confluent(bootstrap: str, topic: str, partitions: int, count: int) -
             idle = 0 if messages else idle + 1
             for m in messages:
                 assert m.error() is None, m.error()
-                rows.append(Row(m.partition(), m.offset(), m.key(), m.value()))
+                rows.append(Row(_int(m.partition()), _int(m.offset()), m.key(), m.value()))
     finally:
         consumer.close()
     return rows
 
 
 def consume_kafka_python(bootstrap: str, topic: str, partitions: int, count: int) -> list[Row]:
-    from kafka import KafkaConsumer
-    from kafka import TopicPartition as KafkaPythonTopicPartition
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # its own, from reading its schemas
+        from kafka import KafkaConsumer
+        from kafka import TopicPartition as KafkaPythonTopicPartition
 
     consumer = KafkaConsumer(
         bootstrap_servers=bootstrap.split(","),

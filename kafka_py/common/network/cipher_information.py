@@ -31,9 +31,7 @@ class CipherInformation:
 
     def __eq__(self, other: object) -> bool:
         return (
-            isinstance(other, CipherInformation)
-            and other._cipher == self._cipher
-            and other._protocol == self._protocol
+            isinstance(other, CipherInformation) and other._cipher == self._cipher and other._protocol == self._protocol
         )
 
     def __hash__(self) -> int:

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from kafka_py.common.errors import AuthenticationException, IllegalStateException, SslAuthenticationException
+from kafka_py.common.network.addresses import peer_address, peer_of
 from kafka_py.common.network.channel_state import ChannelState
 from kafka_py.common.network.delayed_response_authentication_exception import DelayedResponseAuthenticationException
 from kafka_py.common.network.network_receive import NetworkReceive
@@ -54,6 +55,8 @@ class ChannelMuteEvent(enum.Enum):
     THROTTLE_ENDED = 3
 
 
+_ChannelMuteState = ChannelMuteState
+_ChannelMuteEvent = ChannelMuteEvent
 _NOT_MUTED: Final = ChannelMuteState.NOT_MUTED
 _MUTED: Final = ChannelMuteState.MUTED
 _PENDING: Final = ChannelMuteState.MUTED_AND_RESPONSE_PENDING
@@ -79,13 +82,12 @@ class KafkaChannel:
     Differs: equality is identity, since ids are unique among the channels of a selector.
     """
 
-    ChannelMuteState = ChannelMuteState
-    ChannelMuteEvent = ChannelMuteEvent
+    ChannelMuteState: TypeAlias = _ChannelMuteState
+    ChannelMuteEvent: TypeAlias = _ChannelMuteEvent
 
     __slots__ = (
         "_authenticator",
         "_authenticator_creator",
-        "_current_send",
         "_disconnected",
         "_last_reauthentication_start_nanos",
         "_max_receive_size",
@@ -93,14 +95,15 @@ class KafkaChannel:
         "_metadata_registry",
         "_mid_write",
         "_mute_state",
-        "_network_thread_time_nanos",
         "_peer_host",
         "_receive",
         "_remote_address",
-        "_state",
-        "_successful_authentications",
+                "_successful_authentications",
         "_was_ready",
+        "current_send",
         "id",
+        "network_thread_time_nanos",
+        "present_state",
         "session",
         "transport_layer",
     )
@@ -118,15 +121,15 @@ class KafkaChannel:
         self.transport_layer = transport_layer
         self._authenticator_creator = authenticator_creator
         self._authenticator = authenticator_creator()
-        self._network_thread_time_nanos = 0
+        self.network_thread_time_nanos = 0
         self._max_receive_size = max_receive_size
         self._memory_pool = memory_pool
         self._metadata_registry = metadata_registry
         self._receive: NetworkReceive | None = None
-        self._current_send: Send | None = None
+        self.current_send: Send | None = None  # set through set_send and begin_send
         self._disconnected = False
         self._mute_state = _NOT_MUTED
-        self._state = ChannelState.NOT_CONNECTED
+        self.present_state = ChannelState.NOT_CONNECTED  # set through set_state
         self._remote_address: str | None = None
         self._successful_authentications = 0
         self._mid_write = False
@@ -139,7 +142,7 @@ class KafkaChannel:
         """Close transport, authenticator, unfinished receive and registry. Raises the first error, after all four."""
         self._disconnected = True
         if self._peer_host is None:
-            self._peer_host = self._ask_peer_host()
+            self._peer_host = peer_address(self.transport_layer.socket_channel())
         first: Exception | None = None
         closers: list[Callable[[], None]] = [self.transport_layer.close, self._authenticator.close]
         if self._receive is not None:
@@ -172,31 +175,31 @@ class KafkaChannel:
                 self._authenticator.authenticate()
         except AuthenticationException as e:
             # clients learn of it, so that they stop instead of trying again as after a broken connection
-            self._state = ChannelState(ChannelState.State.AUTHENTICATION_FAILED, e, self._remote_address)
+            self.present_state = ChannelState(ChannelState.State.AUTHENTICATION_FAILED, e, self._remote_address)
             if authenticating:
                 self._delay_close_on_authentication_failure()
                 raise DelayedResponseAuthenticationException(e) from e
             raise
         if self.ready():
             self._successful_authentications += 1
-            self._state = ChannelState.READY
+            self.present_state = ChannelState.READY
 
     def disconnect(self) -> None:
         """Stop selecting; what was received may still be answered."""
         self._disconnected = True
-        if self._state is ChannelState.NOT_CONNECTED and self._remote_address is not None:
-            self._state = ChannelState(ChannelState.State.NOT_CONNECTED, None, self._remote_address)
+        if self.present_state is ChannelState.NOT_CONNECTED and self._remote_address is not None:
+            self.present_state = ChannelState(ChannelState.State.NOT_CONNECTED, None, self._remote_address)
         if self._peer_host is None:
-            self._peer_host = self._ask_peer_host()
+            self._peer_host = peer_address(self.transport_layer.socket_channel())
         self.transport_layer.disconnect()
 
     def state(self) -> ChannelState:
         """Where the channel stands."""
-        return self._state
+        return self.present_state
 
     def set_state(self, state: ChannelState) -> None:
         """Say where the channel stands."""
-        self._state = state
+        self.present_state = state
 
     def finish_connect(self) -> bool:
         """Complete the connect; whether it is complete. Raises OSError."""
@@ -204,9 +207,9 @@ class KafkaChannel:
         if connected:
             self._remote_address = self._ask_remote_address()
             if self.ready():
-                self._state = ChannelState.READY
+                self.present_state = ChannelState.READY
             else:
-                self._state = ChannelState(ChannelState.State.AUTHENTICATE, None, self._remote_address)
+                self.present_state = ChannelState(ChannelState.State.AUTHENTICATE, None, self._remote_address)
         return connected
 
     def is_connected(self) -> bool:
@@ -276,18 +279,18 @@ class KafkaChannel:
 
     def has_send(self) -> bool:
         """Whether a send is in progress."""
-        return self._current_send is not None
+        return self.current_send is not None
 
     def socket_address(self) -> str:
         """The peer's IP address as text; also after the socket was closed."""
         if self._peer_host is None:
-            self._peer_host = self._ask_peer_host()
+            self._peer_host = peer_address(self.transport_layer.socket_channel())
         return self._peer_host
 
     def socket_port(self) -> int:
         """The peer's port, or -1 when it is gone."""
         try:
-            return int(self.transport_layer.socket_channel().getpeername()[1])
+            return peer_of(self.transport_layer.socket_channel())[1]
         except OSError:
             return -1
 
@@ -307,21 +310,21 @@ class KafkaChannel:
 
     def begin_send(self, send: Send) -> None:
         """Begin a send that the caller writes at once; epoll hears of it only if something is left."""
-        if self._current_send is not None:
+        if self.current_send is not None:
             raise IllegalStateException(
                 "Attempt to begin a send operation with prior send operation still in progress, connection id is "
                 + self.id
             )
-        self._current_send = send
+        self.current_send = send
 
     def maybe_complete_send(self) -> Send | None:
         """The send, if all of it is written; the channel is then free for the next."""
-        send = self._current_send
+        send = self.current_send
         if send is None or not send.completed():
             return None
         self._mid_write = False
         self.transport_layer.remove_interest_ops(OP_WRITE)
-        self._current_send = None
+        self.current_send = None
         return send
 
     def read(self) -> int:
@@ -336,11 +339,14 @@ class KafkaChannel:
             count = receive.read_from(self.transport_layer)
         except SslAuthenticationException as e:
             # TLS 1.3 may fail to authenticate after the handshake
-            self._state = ChannelState(ChannelState.State.AUTHENTICATION_FAILED, e, self._remote_address)
+            self.present_state = ChannelState(ChannelState.State.AUTHENTICATION_FAILED, e, self._remote_address)
             raise
-        if receive.memory_allocated():
-            return count
-        if receive.required_memory_amount_known() and self.is_in_mutable_state():
+        if (
+            receive.received_payload is None
+            and receive.required_memory_amount_known()
+            and not receive.memory_allocated()
+            and self.is_in_mutable_state()
+        ):
             self.mute()
         return count
 
@@ -351,26 +357,26 @@ class KafkaChannel:
     def maybe_complete_receive(self) -> NetworkReceive | None:
         """The receive, if all of it is here; the next read begins another."""
         receive = self._receive
-        if receive is None or not receive.complete():
+        if receive is None or receive.received_payload is None:
             return None
         self._receive = None
         return receive
 
     def write(self) -> int:
         """Write what the socket takes of the present send; bytes written. Raises OSError, EOFError."""
-        if self._current_send is None:
+        if self.current_send is None:
             return 0
         self._mid_write = True
-        return self._current_send.write_to(self.transport_layer)
+        return self.current_send.write_to(self.transport_layer)
 
     def add_network_thread_time_nanos(self, nanos: int) -> None:
         """Add time that the network thread spent on this channel."""
-        self._network_thread_time_nanos += nanos
+        self.network_thread_time_nanos += nanos
 
     def get_and_reset_network_thread_time_nanos(self) -> int:
         """That time since the last call."""
-        current = self._network_thread_time_nanos
-        self._network_thread_time_nanos = 0
+        current = self.network_thread_time_nanos
+        self.network_thread_time_nanos = 0
         return current
 
     def has_bytes_buffered(self) -> bool:
@@ -450,18 +456,12 @@ class KafkaChannel:
         """Cipher and client library of the connection."""
         return self._metadata_registry
 
-    def _ask_peer_host(self) -> str:
-        try:
-            return str(self.transport_layer.socket_channel().getpeername()[0])
-        except (OSError, IndexError):
-            return ""
-
     def _ask_remote_address(self) -> str | None:
         try:
-            host, port = self.transport_layer.socket_channel().getpeername()[:2]
+            host, port = peer_of(self.transport_layer.socket_channel())
         except (OSError, ValueError):
             return None
         return f"/{host}:{port}"
 
     def __repr__(self) -> str:
-        return f"KafkaChannel(id={self.id}, state={self._state._state.name}, mute={self._mute_state.name})"
+        return f"KafkaChannel(id={self.id}, state={self.present_state.state().name}, mute={self._mute_state.name})"

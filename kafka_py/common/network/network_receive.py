@@ -30,7 +30,7 @@ class NetworkReceive(Receive):
     UNKNOWN_SOURCE: ClassVar[str] = ""
     UNLIMITED: ClassVar[int] = -1
 
-    __slots__ = ("_buffer", "_head", "_max_size", "_payload", "_pool", "_received", "_requested", "_source")
+    __slots__ = ("_buffer", "_head", "_max_size", "_pool", "_received", "_requested", "_source", "received_payload")
 
     def __init__(
         self,
@@ -47,7 +47,7 @@ class NetworkReceive(Receive):
         self._requested = -1
         self._buffer: bytearray | None = None
         self._received = 0
-        self._payload = buffer
+        self.received_payload = buffer  # what payload() answers
 
     def source(self) -> str:
         """The connection's id."""
@@ -55,7 +55,7 @@ class NetworkReceive(Receive):
 
     def complete(self) -> bool:
         """Whether size and payload are here in full."""
-        return self._payload is not None
+        return self.received_payload is not None
 
     def read_from(self, channel: TransportLayer) -> int:
         """Take what has arrived, at most one message; bytes taken, with the size's.
@@ -86,7 +86,7 @@ class NetworkReceive(Receive):
             self._requested = size
             start += taken
             if taken + size <= count and (self._pool is MemoryPool.NONE or not size):
-                self._payload = memoryview(channel.ahead[start : start + size])
+                self.received_payload = memoryview(channel.ahead[start : start + size])
                 channel.ahead_pos = start + size
                 if taken + size < count:
                     channel.keep()
@@ -126,7 +126,7 @@ class NetworkReceive(Receive):
         finally:
             self._received = received
         if received == size:
-            self._payload = memoryview(buffer)[:size]
+            self.received_payload = memoryview(buffer)[:size]
         return received - first
 
     def required_memory_amount_known(self) -> bool:
@@ -135,28 +135,29 @@ class NetworkReceive(Receive):
 
     def memory_allocated(self) -> bool:
         """Whether memory for the message has been booked."""
-        return self._buffer is not None or self._payload is not None
+        return self._buffer is not None or self.received_payload is not None
 
     def close(self) -> None:
         """Give the memory back, of a receive that nobody took."""
         if self._buffer is not None:
-            self._payload = None
+            self.received_payload = None
             self._pool.give_back(self._requested, self._buffer)
             self._buffer = None
 
     def payload(self) -> memoryview | None:
         """The message without its size, writable; None before it is complete."""
-        return self._payload
+        return self.received_payload
 
     def bytes_read(self) -> int:
         """Bytes so far, with the size's."""
-        if self._payload is not None:
-            return _SIZE_BYTES + len(self._payload)
+        if self.received_payload is not None:
+            return _SIZE_BYTES + len(self.received_payload)
         return (_SIZE_BYTES if self._requested >= 0 else len(self._head)) + self._received
 
     def size(self) -> int:
         """Bytes of the complete message, with the size's."""
-        return _SIZE_BYTES + (len(self._payload) if self._payload is not None else max(self._requested, 0))
+        payload = self.received_payload
+        return _SIZE_BYTES + (len(payload) if payload is not None else max(self._requested, 0))
 
     def __repr__(self) -> str:
         return f"NetworkReceive(source={self._source}, requested={self._requested}, received={self._received})"

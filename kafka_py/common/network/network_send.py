@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _PACK_SIZE = struct.Struct(">i").pack
 _IOV_MAX = 1024
+_BYTES = (bytes, bytearray, memoryview)  # a tuple: isinstance is three times as fast with it as with a union
 _JOIN_BELOW = 4096
 
 
@@ -35,15 +36,20 @@ class NetworkSend(Send):
         self._destination_id = destination_id
         self._index = 0
         self._offset = 0
-        if isinstance(parts, bytes | bytearray | memoryview):
+        if isinstance(parts, _BYTES):
             parts = (parts,)
+        first = parts[0] if parts else b""
+        if len(parts) <= 1 and type(first) is bytes:  # nearly every response
+            total = len(first)
+            self._size = self._remaining = total + 4
+            self._parts: list[BytesLike | FileRecords] = [_PACK_SIZE(total) + first]
+            return
         total = 0
         for part in parts:
-            total += len(part) if isinstance(part, bytes | bytearray | memoryview) else part.size_in_bytes()
+            total += len(part) if isinstance(part, _BYTES) else part.size_in_bytes()
         self._size = self._remaining = total + 4
-        self._parts: list[BytesLike | FileRecords]
-        if parts and isinstance(parts[0], bytes | bytearray) and len(parts[0]) < _JOIN_BELOW:
-            self._parts = [_PACK_SIZE(total) + parts[0], *parts[1:]]
+        if isinstance(first, (bytes, bytearray)) and len(first) < _JOIN_BELOW:
+            self._parts = [_PACK_SIZE(total) + first, *parts[1:]]
         else:
             self._parts = [_PACK_SIZE(total), *parts]
 
@@ -70,7 +76,7 @@ class NetworkSend(Send):
         parts = self._parts
         if len(parts) == 1 and not self._offset:
             part = parts[0]
-            if isinstance(part, bytes | bytearray):  # nearly every response but Fetch's
+            if type(part) is bytes:
                 written = channel.write(part)
                 self._offset = written
                 self._remaining -= written
@@ -78,7 +84,7 @@ class NetworkSend(Send):
         written = 0
         while self._index < len(parts):
             part = parts[self._index]
-            if isinstance(part, bytes | bytearray | memoryview):
+            if isinstance(part, _BYTES):
                 count, wanted = self._write_buffers(channel)
             else:
                 wanted = part.size_in_bytes() - self._offset
@@ -96,7 +102,7 @@ class NetworkSend(Send):
         wanted = 0
         end = self._index
         for part in self._parts[self._index : self._index + _IOV_MAX]:
-            if not isinstance(part, bytes | bytearray | memoryview):
+            if not isinstance(part, _BYTES):
                 break
             piece = memoryview(part)[self._offset :] if end == self._index and self._offset else part
             run.append(piece)
@@ -114,7 +120,7 @@ class NetworkSend(Send):
         offset = self._offset + count
         while self._index < len(parts):
             part = parts[self._index]
-            length = len(part) if isinstance(part, bytes | bytearray | memoryview) else part.size_in_bytes()
+            length = len(part) if isinstance(part, _BYTES) else part.size_in_bytes()
             if offset < length:
                 break
             offset -= length

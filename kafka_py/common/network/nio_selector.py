@@ -156,10 +156,7 @@ class NioSelector:
     def select(self, timeout_ms: int) -> list[SelectionKey]:
         """Keys that are ready, waiting up to ``timeout_ms`` for the first; their `ready` tells for what."""
         self._sleeping = True
-        if timeout_ms and not self._woken:
-            events = self._epoll.poll(timeout_ms / 1000)
-        else:
-            events = self._epoll.poll(0)
+        events = self._epoll.poll(0 if self._woken else timeout_ms / 1000)
         self._sleeping = False
         self._woken = False
         keys = self._keys

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.errors import IllegalStateException, KafkaException
 from kafka_py.common.memory.memory_pool import MemoryPool
+from kafka_py.common.network.addresses import peer_address
 from kafka_py.common.network.authenticator import Authenticator
 from kafka_py.common.network.channel_builder import ChannelBuilder
 from kafka_py.common.network.channel_metadata_registry import ChannelMetadataRegistry
@@ -50,7 +51,7 @@ class PlaintextAuthenticator(Authenticator):
         """What the builder says; ANONYMOUS by default. Raises IllegalStateException at the connecting end."""
         if self._listener_name is None:
             raise IllegalStateException("Unexpected call to principal() when listenerName is null")
-        address = str(self._transport_layer.socket_channel().getpeername()[0])
+        address = peer_address(self._transport_layer.socket_channel())
         return self._principal_builder.build(PlaintextAuthenticationContext(address, self._listener_name.value()))
 
     def principal_serde(self) -> KafkaPrincipalSerde | None:

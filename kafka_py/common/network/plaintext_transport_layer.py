@@ -27,7 +27,7 @@ class PlaintextTransportLayer(TransportLayer):
         wait there; the selector treats them as it treats the rest of a TLS record.
     """
 
-    __slots__ = ("_key", "_owned", "_socket", "ahead", "ahead_end", "ahead_pos")
+    __slots__ = ("_key", "_owned", "_socket")
 
     def __init__(self, key: SelectionKey) -> None:
         self._key = key

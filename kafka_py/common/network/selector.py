@@ -6,30 +6,32 @@ Read next: kafka_channel.py, nio_selector.py; docs/threads.md
 
 from __future__ import annotations
 
-import enum
 import errno
 import random
 import selectors
 import socket
 from collections.abc import Collection, Iterable, Mapping
-from typing import TYPE_CHECKING, ClassVar, Final
+from typing import TYPE_CHECKING, ClassVar, Final, TypeAlias
 
 from kafka_py.common.errors import AuthenticationException, IllegalStateException, KafkaException
 from kafka_py.common.memory.memory_pool import MemoryPool
-from kafka_py.common.network.channel_metadata_registry import ChannelMetadataRegistry
 from kafka_py.common.network.channel_state import ChannelState
 from kafka_py.common.network.client_information import ClientInformation
 from kafka_py.common.network.delayed_response_authentication_exception import DelayedResponseAuthenticationException
 from kafka_py.common.network.idle_expiry_manager import IdleExpiryManager
 from kafka_py.common.network.nio_selector import OP_CONNECT, OP_READ, OP_WRITE, NioSelector, SelectionKey
 from kafka_py.common.network.selectable import Selectable
+from kafka_py.common.network.selector_closing import SelectorClosing
 from kafka_py.common.network.selector_metrics import SelectorMetrics
-from kafka_py.utils.logging import Logging
+from kafka_py.common.network.selector_support import (
+    CloseMode,
+    DelayedAuthenticationFailureClose,
+    SelectorChannelMetadataRegistry,
+)
 
 if TYPE_CHECKING:
     from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.network.channel_builder import ChannelBuilder
-    from kafka_py.common.network.cipher_information import CipherInformation
     from kafka_py.common.network.kafka_channel import KafkaChannel
     from kafka_py.common.network.network_receive import NetworkReceive
     from kafka_py.common.network.send import Send
@@ -38,100 +40,10 @@ if TYPE_CHECKING:
 # NioSelector speaks epoll itself (a third less CPU than the standard module); the ops are the same two questions
 assert selectors.EVENT_READ == OP_READ
 _READY: Final = ChannelState.READY
+_CloseMode = CloseMode
 
 
-class CloseMode(enum.Enum):
-    """How a channel is closed.
-
-    Mirrors: org.apache.kafka.common.network.Selector.CloseMode @ 3.7.1
-    """
-
-    GRACEFUL = 0  # requests that have arrived are still handed out, then the disconnect is told
-    NOTIFY_ONLY = 1  # they are thrown away, the disconnect is told
-    DISCARD_NO_NOTIFY = 2  # they are thrown away, and nobody is told
-
-    @property
-    def notify_disconnect(self) -> bool:
-        """Whether `disconnected` will tell of it."""
-        return self is not CloseMode.DISCARD_NO_NOTIFY
-
-
-class SelectorChannelMetadataRegistry(ChannelMetadataRegistry):
-    """Counts connections by cipher and by client library.
-
-    Mirrors: org.apache.kafka.common.network.Selector.SelectorChannelMetadataRegistry @ 3.7.1
-    """
-
-    __slots__ = ("_cipher_information", "_client_information", "_sensors")
-
-    def __init__(self, sensors: SelectorMetrics) -> None:
-        self._sensors = sensors
-        self._cipher_information: CipherInformation | None = None
-        self._client_information: ClientInformation | None = None
-
-    def register_cipher_information(self, cipher_information: CipherInformation) -> None:
-        """Count this connection under its cipher, and no longer under the one before."""
-        if self._cipher_information is not None:
-            if self._cipher_information == cipher_information:
-                return
-            self._sensors.connections_by_cipher.decrement(self._cipher_information)
-        self._cipher_information = cipher_information
-        self._sensors.connections_by_cipher.increment(cipher_information)
-
-    def cipher_information(self) -> CipherInformation | None:
-        """The cipher, or None."""
-        return self._cipher_information
-
-    def register_client_information(self, client_information: ClientInformation) -> None:
-        """Count this connection under its client library, and no longer under the one before."""
-        if self._client_information is not None:
-            if self._client_information == client_information:
-                return
-            self._sensors.connections_by_client.decrement(self._client_information)
-        self._client_information = client_information
-        self._sensors.connections_by_client.increment(client_information)
-
-    def client_information(self) -> ClientInformation | None:
-        """The client library, or None."""
-        return self._client_information
-
-    def close(self) -> None:
-        """Count this connection no longer."""
-        if self._cipher_information is not None:
-            self._sensors.connections_by_cipher.decrement(self._cipher_information)
-            self._cipher_information = None
-        if self._client_information is not None:
-            self._sensors.connections_by_client.decrement(self._client_information)
-            self._client_information = None
-
-
-class DelayedAuthenticationFailureClose:
-    """A connection that failed to authenticate and is closed after a delay.
-
-    Mirrors: org.apache.kafka.common.network.Selector.DelayedAuthenticationFailureClose @ 3.7.1
-    """
-
-    def __init__(self, selector: Selector, channel: KafkaChannel, end_time_nanos: int) -> None:
-        self._selector = selector
-        self._channel = channel
-        self._end_time_nanos = end_time_nanos
-        self._closed = False
-
-    def try_close(self, current_time_nanos: int) -> bool:
-        """Close it if its time has come; whether it is closed."""
-        if self._end_time_nanos <= current_time_nanos:
-            self.close_now()
-        return self._closed
-
-    def close_now(self) -> None:
-        """Close it. Raises IllegalStateException the second time."""
-        if self._closed:
-            raise IllegalStateException("Attempt to close a channel that has already been closed")
-        self._selector.handle_close_on_authentication_failure(self._channel)
-        self._closed = True
-
-
-class Selector(Logging, Selectable):
+class Selector(SelectorClosing, Selectable):
     """Non-blocking I/O on many connections, each known by an id.
 
     Mirrors: org.apache.kafka.common.network.Selector @ 3.7.1
@@ -143,7 +55,7 @@ class Selector(Logging, Selectable):
 
     NO_IDLE_TIMEOUT_MS: ClassVar[int] = -1
     NO_FAILED_AUTHENTICATION_DELAY: ClassVar[int] = 0
-    CloseMode = CloseMode
+    CloseMode: TypeAlias = _CloseMode
 
     def __init__(
         self,
@@ -296,37 +208,6 @@ class Selector(Logging, Selectable):
         """Make the poll that sleeps, or the next one, return at once."""
         self.nio_selector.wakeup()
 
-    def close(self, id: str | None = None) -> None:
-        """Close one channel without a notice, or without ``id`` everything. Raises the first error, after all."""
-        if id is None:
-            self._close_all()
-            return
-        channel = self.channels.get(id)
-        if channel is not None:
-            # nobody is told, but the state should not lie
-            channel.set_state(ChannelState.LOCAL_CLOSE)
-            self._close_channel(channel, CloseMode.DISCARD_NO_NOTIFY)
-        else:
-            closing = self._closing_channels.pop(id, None)
-            if closing is not None:
-                self._do_close(closing, False)
-
-    def _close_all(self) -> None:
-        first: Exception | None = None
-        for id in [*self.channels, *self._closing_channels]:
-            try:
-                self.close(id)
-            except Exception as e:  # noqa: BLE001  sensors left behind would fail the next selector of that name
-                self.error("Failed to close release connections of %s", id, exc=e)
-                first = first or e
-        for closer in (self.nio_selector.close, self._sensors.close, self._channel_builder.close):
-            try:
-                closer()
-            except Exception as e:  # noqa: BLE001  the others are to be closed all the same
-                first = first or e
-        if isinstance(first, RuntimeError):
-            raise first
-
     # -- sending ----------------------------------------------------------------------------------------------
 
     def send(self, send: Send) -> None:
@@ -342,8 +223,18 @@ class Selector(Logging, Selectable):
             # the channel stays in the state in which it began to close; `disconnected` will tell
             self._failed_sends.append(connection_id)
             return
+        if channel.current_send is None and channel.present_state is _READY:
+            try:
+                written = send.write_to(channel.transport_layer)
+            except (OSError, EOFError) as e:
+                self.logger.debug("%sWrite to %s failed", self.log_ident, connection_id, exc=e)
+            else:
+                self._note_written(channel, written, send if send.completed() else None)
+                if send.completed():
+                    self._sent_at_once.append(send)
+                    return
         try:
-            channel.begin_send(send)
+            channel.set_send(send)
         except Exception as e:
             channel.set_state(ChannelState.FAILED_SEND)
             self._failed_sends.append(connection_id)  # so that the next poll tells of it
@@ -354,13 +245,6 @@ class Selector(Logging, Selectable):
                 exc=e,
             )
             raise
-        if channel.state() is _READY:
-            try:
-                self.write(channel, self._sent_at_once)
-            except (OSError, EOFError) as e:
-                self.logger.debug("%sWrite to %s failed", self.log_ident, connection_id, exc=e)
-        if channel.has_send():
-            channel.transport_layer.add_interest_ops(OP_WRITE)
 
     def collect_completed_sends(self) -> None:
         """Move the sends that `send` finished into `completed_sends`, without a poll."""
@@ -446,9 +330,9 @@ class Selector(Logging, Selectable):
         self, selection_keys: Iterable[SelectionKey], is_immediately_connected: bool, current_time_nanos: int
     ) -> None:
         """Serve each key: finish its connect, authenticate, read, write; an error closes that channel only."""
-        idle = self._idle_expiry_manager
         sensors = self._sensors
         per_connection = sensors.metrics_per_connection
+        lru = None if self._idle_expiry_manager is None else self._idle_expiry_manager.lru_connections
         muted = self._explicitly_muted_channels
         receives = self._completed_receives
         nanoseconds = self._nanoseconds
@@ -461,22 +345,23 @@ class Selector(Logging, Selectable):
             id = channel.id
             if per_connection:
                 sensors.maybe_register_connection_metrics(id)
-            if idle is not None:
-                idle.update(id, current_time_nanos)
+            if lru is not None:  # IdleExpiryManager.update, spelled out
+                lru[id] = current_time_nanos
+                lru.move_to_end(id)
             writing = False
             ready = key.ready
+            transport = channel.transport_layer
             try:
-                if channel.state() is not _READY or is_immediately_connected or ready & OP_CONNECT:
+                if channel.present_state is not _READY or is_immediately_connected or ready & OP_CONNECT:
                     if not self._prepare_channel(channel, key, is_immediately_connected):
                         continue
                     ready = key.ready
-                buffered = channel.transport_layer.has_bytes_buffered()
-                if (ready & OP_READ or buffered) and id not in receives and channel not in muted:
-                    self.attempt_read(channel)
-                    buffered = channel.transport_layer.has_bytes_buffered()
-                if buffered and channel not in muted and not (channel.is_muted() and self._out_of_memory):
-                    self._keys_with_buffered_read[key] = None
-                if ready & OP_WRITE and channel.has_send():
+                if channel not in muted:
+                    if (ready & OP_READ or transport.ahead_pos != transport.ahead_end) and id not in receives:
+                        self.attempt_read(channel)
+                    if transport.ahead_pos != transport.ahead_end and not (channel.is_muted() and self._out_of_memory):
+                        self._keys_with_buffered_read[key] = None
+                if ready & OP_WRITE and channel.current_send is not None:
                     writing = True
                     self.attempt_write(key, channel, current_time_nanos)
                 if not key.valid:
@@ -486,7 +371,7 @@ class Selector(Logging, Selectable):
             finally:
                 if record_time:
                     now = nanoseconds()
-                    channel.add_network_thread_time_nanos(now - channel_start)
+                    channel.network_thread_time_nanos += now - channel_start
                     channel_start = now
 
     def _prepare_channel(self, channel: KafkaChannel, key: SelectionKey, is_immediately_connected: bool) -> bool:
@@ -554,29 +439,40 @@ class Selector(Logging, Selectable):
 
     def attempt_write(self, key: SelectionKey, channel: KafkaChannel, now_nanos: int) -> None:
         """Go on with the channel's send, unless the channel now authenticates anew. Raises OSError, EOFError."""
-        if channel.has_send() and channel.ready() and key.is_writable():
-            if not channel.maybe_begin_client_reauthentication(lambda: now_nanos):
-                self.write(channel, self._completed_sends)
+        if (
+            channel.has_send()
+            and channel.ready()
+            and key.is_writable()
+            and not channel.maybe_begin_client_reauthentication(lambda: now_nanos)
+        ):
+            self.write(channel)
 
-    def write(self, channel: KafkaChannel, completed: list[Send] | None = None) -> None:
+    def write(self, channel: KafkaChannel) -> None:
         """Write what the socket takes, and note a send that is complete. Raises OSError, EOFError."""
         bytes_sent = channel.write()
-        send = channel.maybe_complete_send()
         # a transport with pending writes may complete a send without having written anything now
+        send = channel.maybe_complete_send()
+        self._note_written(channel, bytes_sent, send)
+        if send is not None:
+            self._completed_sends.append(send)
+
+    def _note_written(self, channel: KafkaChannel, bytes_sent: int, send: Send | None) -> None:
+        """Count what was written, and the send if it is complete; the sensors hear of it once per poll."""
         if bytes_sent > 0:
             self._writes += 1
             self._bytes_out += bytes_sent
-            if self._sensors.metrics_per_connection:
-                self._sensors.record_node(channel.id, "bytes-sent", bytes_sent, self._time.milliseconds())
         if send is not None:
             size = send.size()
             self._messages_out += 1
             self._message_bytes_out += size
             if size > self._largest_out:
                 self._largest_out = size
-            (self._completed_sends if completed is None else completed).append(send)
-            if self._sensors.metrics_per_connection:
-                self._sensors.record_node(channel.id, "requests-sent", size, self._time.milliseconds())
+        if self._sensors.metrics_per_connection:
+            now_ms = self._time.milliseconds()
+            if bytes_sent > 0:
+                self._sensors.record_node(channel.id, "bytes-sent", bytes_sent, now_ms)
+            if send is not None:
+                self._sensors.record_node(channel.id, "requests-sent", send.size(), now_ms)
 
     def _determine_handling_order(self, selection_keys: Iterable[SelectionKey]) -> Iterable[SelectionKey]:
         """When memory is short, another order each time, so that it is not always the same ones that get it."""
@@ -597,6 +493,8 @@ class Selector(Logging, Selectable):
             receive = channel.maybe_complete_receive()
             if receive is not None:
                 self.add_to_completed_receives(channel, receive)
+                self._made_read_progress_last_poll = True
+                return
         if channel.is_muted():
             self._out_of_memory = True  # it muted itself for want of memory
             if count:
@@ -668,32 +566,6 @@ class Selector(Logging, Selectable):
         for channel in self.channels.values():
             self.unmute_channel(channel)
 
-    def complete_delayed_channel_close(self, current_time_nanos: int) -> None:
-        """Close channels that failed to authenticate and whose delay is over."""
-        delayed = self._delayed_closing_channels
-        while delayed:
-            if not next(iter(delayed.values())).try_close(current_time_nanos):
-                break
-
-    def maybe_close_oldest_connection(self, current_time_nanos: int) -> None:
-        """Close one connection that has been idle too long, if there is one."""
-        idle = self._idle_expiry_manager
-        if idle is None:
-            return
-        expired = idle.poll_expired_connection(current_time_nanos)
-        if expired is None:
-            return
-        connection_id, last_active = expired
-        channel = self.channels.get(connection_id)
-        if channel is not None:
-            self.trace(
-                "About to close the idle connection from %s due to being idle for %d millis",
-                connection_id,
-                (current_time_nanos - last_active) // 1_000_000,
-            )
-            channel.set_state(ChannelState.EXPIRED)
-            self._close_channel(channel, CloseMode.GRACEFUL)
-
     def clear_completed_receives(self) -> None:
         """Let go of the receives; the server does so as soon as they are queued, for memory's sake."""
         self._completed_receives.clear()
@@ -728,57 +600,6 @@ class Selector(Logging, Selectable):
             raise ValueError("timeout should be >= 0")
         return self.nio_selector.select(timeout_ms)
 
-    def _maybe_delay_close_on_authentication_failure(self, channel: KafkaChannel) -> None:
-        end = self._nanoseconds() + self._failed_authentication_delay_ms * 1_000_000
-        delayed = DelayedAuthenticationFailureClose(self, channel, end)
-        if self._delayed_closing_channels is not None:
-            self._delayed_closing_channels[channel.id] = delayed
-        else:
-            delayed.close_now()
-
-    def handle_close_on_authentication_failure(self, channel: KafkaChannel) -> None:
-        """Send the answer that waited, and close."""
-        try:
-            channel.complete_close_on_authentication_failure()
-        except Exception as e:  # noqa: BLE001  the channel is closed in any case
-            self.error("Exception handling close on authentication failure node %s", channel.id, exc=e)
-        finally:
-            self._close_channel(channel, CloseMode.GRACEFUL)
-
-    def _close_channel(self, channel: KafkaChannel, close_mode: CloseMode) -> None:
-        """Begin to close, and finish unless requests that have arrived are to be handed out first."""
-        channel.disconnect()
-        if channel.id in self._connected:  # it broke in the poll in which it connected
-            self._connected.remove(channel.id)
-        # A producer with acks=0 may send and close at once: one poll sees the requests and the end. They are handed
-        # out one by one, each after the answer to the one before, until a send fails or none is left.
-        if close_mode is CloseMode.GRACEFUL and self._maybe_read_from_closing_channel(channel):
-            self._closing_channels[channel.id] = channel
-            self.debug("Tracking closing connection %s to process outstanding requests", channel.id)
-        else:
-            self._do_close(channel, close_mode.notify_disconnect)
-        self.channels.pop(channel.id, None)
-        if self._delayed_closing_channels is not None:
-            self._delayed_closing_channels.pop(channel.id, None)
-        if self._idle_expiry_manager is not None:
-            self._idle_expiry_manager.remove(channel.id)
-
-    def _do_close(self, channel: KafkaChannel, notify_disconnect: bool) -> None:
-        key = channel.selection_key()
-        try:
-            self._immediately_connected_keys.pop(key, None)
-            self._keys_with_buffered_read.pop(key, None)
-            channel.close()
-        except OSError as e:
-            self.error("Exception closing connection to node %s:", channel.id, exc=e)
-        finally:
-            key.cancel()
-            key.attachment = None
-        self._sensors.connection_closed.record(1, self._time.milliseconds())
-        self._explicitly_muted_channels.discard(channel)
-        if notify_disconnect:
-            self._disconnected[channel.id] = channel.state()
-
     def is_channel_ready(self, id: str) -> bool:
         """Whether the channel is open, connected and authenticated."""
         channel = self.channels.get(id)
@@ -792,26 +613,6 @@ class Selector(Logging, Selectable):
                 f"existing connections {list(self.channels)}"
             )
         return channel
-
-    def channel(self, id: str) -> KafkaChannel | None:
-        """The open channel, or None."""
-        return self.channels.get(id)
-
-    def closing_channel(self, id: str) -> KafkaChannel | None:
-        """The channel, if it is closed but still has requests to be handed out; or None."""
-        return self._closing_channels.get(id)
-
-    def closing_channels(self) -> dict[str, KafkaChannel]:
-        """All such channels."""
-        return self._closing_channels
-
-    def lowest_priority_channel(self) -> KafkaChannel | None:
-        """The channel to close first when there are too many: a closing one, else the one idle longest."""
-        if self._closing_channels:
-            return next(iter(self._closing_channels.values()))
-        if self._idle_expiry_manager is not None and self._idle_expiry_manager.lru_connections:
-            return self.channel(next(iter(self._idle_expiry_manager.lru_connections)))
-        return next(iter(self.channels.values()), None)
 
     def add_to_completed_receives(self, channel: KafkaChannel, network_receive: NetworkReceive) -> None:
         """Note a complete receive. Raises IllegalStateException when the channel has one already."""
@@ -838,10 +639,6 @@ class Selector(Logging, Selectable):
     def is_made_read_progress_last_poll(self) -> bool:
         """Whether the last poll could read something."""
         return self._made_read_progress_last_poll
-
-    def delayed_closing_channels(self) -> dict[str, DelayedAuthenticationFailureClose] | None:
-        """Channels that failed to authenticate and wait to be closed; None without a delay."""
-        return self._delayed_closing_channels
 
     def __repr__(self) -> str:
         return (

@@ -9,11 +9,11 @@ import collections
 from collections.abc import Callable, Hashable, Mapping
 from typing import TYPE_CHECKING, Generic, TypeVar
 
-from kafka_py.common.metrics.measurable import Measurable
+from kafka_py.common.metrics.stat import Measurable
 
 if TYPE_CHECKING:
+    from kafka_py.common.metric_name import MetricName
     from kafka_py.common.metrics.metric_config import MetricConfig
-    from kafka_py.common.metrics.metric_name import MetricName
     from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.network.cipher_information import CipherInformation
     from kafka_py.common.network.client_information import ClientInformation
@@ -224,9 +224,7 @@ class SelectorMetrics:
             "failed-reauthentication", "failed-reauthentication", "failed re-authentication of connections"
         )
         self.reauthentication_latency = self._sensor("reauthentication-latency")
-        self._add(
-            "reauthentication-latency-max", "The longest re-authentication", self.reauthentication_latency.max
-        )
+        self._add("reauthentication-latency-max", "The longest re-authentication", self.reauthentication_latency.max)
         self._add("reauthentication-latency-avg", "The mean re-authentication", self.reauthentication_latency.avg)
 
     def _add_time_sensors(self) -> None:

@@ -24,7 +24,7 @@ class TransportLayer(abc.ABC):
         payload of a message with a system call each; what one receive leaves over is kept for the next.
     """
 
-    __slots__ = ()
+    __slots__ = ("ahead", "ahead_end", "ahead_pos")
 
     ahead: bytearray
     ahead_pos: int

@@ -31,6 +31,7 @@ class ApiKeys:
     __slots__ = (
         "_request_header_versions",
         "_request_schemas",
+        "_requires_delayed_allocation",
         "_response_header_versions",
         "_response_schemas",
         "class_prefix",
@@ -107,6 +108,7 @@ class ApiKeys:
         self._request_schemas: list[Schema] | None = None
         self._response_schemas: list[Schema] = []
         self._request_header_versions: list[int] = []
+        self._requires_delayed_allocation = False
         self._response_header_versions: list[int] = []
 
     @staticmethod
@@ -151,7 +153,9 @@ class ApiKeys:
     @property
     def requires_delayed_allocation(self) -> bool:
         """Whether a parsed request keeps slices of its buffer."""
-        return any(schema.retains_buffer_reference() for schema in self.request_schemas)
+        if self._request_schemas is None:
+            self._load()
+        return self._requires_delayed_allocation
 
     def request_class(self) -> Any:
         """The class of the request."""
@@ -180,6 +184,7 @@ class ApiKeys:
         if self is ApiKeys.API_VERSIONS:
             # A client that asks with a version the broker lacks must be able to read the answer.
             self._response_header_versions = [0] * len(response_schemas)
+        self._requires_delayed_allocation = any(schema.retains_buffer_reference() for schema in request_schemas)
         self._response_schemas = response_schemas
         self._request_schemas = request_schemas  # last: it tells other threads that the rest is there
         return request_schemas

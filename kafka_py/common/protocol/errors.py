@@ -152,7 +152,7 @@ class Errors:
 
     def message(self) -> str:
         """The default message, or the name where there is none."""
-        return self.name if self._message is None else self._message
+        return self.name if self._exception_class is None else str(self._exception_class(self._message))
 
     @classmethod
     def values(cls) -> list[Errors]:

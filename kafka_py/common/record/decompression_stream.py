@@ -10,6 +10,10 @@ from abc import ABC, abstractmethod
 from kafka_py.common.utils.byte_utils import ByteUtils
 
 _read_varint = ByteUtils.read_varint
+_read_varlong = ByteUtils.read_varlong
+
+# A record that decompresses to more is refused: nothing that large can be stored, and a small batch may hold it.
+MAX_RECORD_SIZE = 128 * 1024 * 1024
 
 
 class EndOfStreamError(EOFError):
@@ -56,14 +60,48 @@ class DecompressionStream(ABC):
         if start + 5 <= len(self._data):
             value, self._position = _read_varint(self._data, start)
             return value, self._position - start
+        encoded = self._varint_bytes(5)
+        return _read_varint(encoded, 0)[0], len(encoded)
+
+    def read_varlong(self) -> tuple[int, int]:
+        """Read a zig-zag 64-bit integer; return it with the number of bytes it took."""
+        encoded = self._varint_bytes(10)
+        return _read_varlong(encoded, 0)[0], len(encoded)
+
+    def _varint_bytes(self, longest: int) -> bytearray:
         encoded = bytearray()
-        while True:
+        while len(encoded) < longest:
             byte = self.next_byte()
             if byte is None:
                 raise EndOfStreamError("stream ends within a varint")
             encoded.append(byte)
-            if byte < 0x80 or len(encoded) == 5:
-                return _read_varint(encoded, 0)[0], len(encoded)
+            if byte < 0x80:
+                break
+        return encoded
+
+    def skip_nullable(self, limit: int) -> tuple[int, int]:
+        """Pass over a field with a length in front; return its length (negative for null) and the bytes passed.
+
+        ValueError if it is longer than limit.
+        """
+        length, size = self.read_varint()
+        if length > limit:
+            raise ValueError(f"field of {length} bytes exceeds the record")
+        if length > 0:
+            self.skip_fully(length)
+            size += length
+        return length, size
+
+    def push_back(self, data: bytes) -> None:
+        """Let the next reads begin with data, which was taken as a chunk before."""
+        self._data = data
+        self._position = 0
+
+    def take_rest(self) -> bytes:
+        """Return what is left of the current chunk; the next chunk follows it."""
+        rest = self._data[self._position :]
+        self.push_back(b"")
+        return rest
 
     def read_fully(self, size: int) -> memoryview:
         """Return exactly size bytes; EOFError if there are fewer."""
@@ -72,6 +110,8 @@ class DecompressionStream(ABC):
         if end <= len(self._data):
             self._position = end
             return memoryview(self._data)[position:end]
+        if size > MAX_RECORD_SIZE:
+            raise OSError(f"record of {size} bytes is larger than {MAX_RECORD_SIZE} bytes")
         result = bytearray(self._data[position:])
         while len(result) < size:
             chunk = self.next_chunk()

@@ -205,10 +205,10 @@ class DefaultRecordBatch(AbstractRecordBatch, MutableRecordBatch):
         _INT32.pack_into(self.buffer, 12, epoch)
         self.header = _unpack_header(self.buffer)
 
-    def set_offsets_and_epoch(self, base_offset: int, epoch: int) -> None:
-        """Stamp base offset and leader epoch together (the two setters in one, for the produce path)."""
+    def set_last_offset_and_epoch(self, offset: int, epoch: int) -> None:
+        """Do what set_last_offset and set_partition_leader_epoch do, at once."""
         buffer = self.buffer
-        _INT64.pack_into(buffer, 0, base_offset)
+        _INT64.pack_into(buffer, 0, offset - self.header[6])
         _INT32.pack_into(buffer, 12, epoch)
         self.header = _unpack_header(buffer)
 

@@ -227,7 +227,7 @@ class FileRecords(AbstractRecords):
     def write_to(self, channel: Any, position: int, length: int) -> int:
         """Send up to length bytes from position with sendfile; return the bytes sent.
 
-        A transport layer gets transfer_from(self, absolute position, count); anything else needs fileno().
+        A transport layer gets transfer_from(descriptor, absolute position, count); anything else needs fileno().
         KafkaException if the file was truncated below this slice.
         """
         file_size = os.fstat(self._channel.fd).st_size
@@ -237,10 +237,10 @@ class FileRecords(AbstractRecords):
                 f"Size of FileRecords {self._file} has been truncated during write: "
                 f"old size {self._size}, new size {new_size}"
             )
-        count = min(length, self._size)
+        count = min(length, self._size - position)  # never past a slice, whatever length says
         transfer_from = getattr(channel, "transfer_from", None)
         if transfer_from is not None:
-            return int(transfer_from(self, self._start + position, count))
+            return int(transfer_from(self._channel.fd, self._start + position, count))
         return self._channel.transfer_to(self._start + position, count, channel.fileno())
 
     def search_for_offset_with_size(self, target_offset: int, starting_position: int) -> LogOffsetPosition | None:

@@ -5,7 +5,7 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/record/LogInputStream.jav
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from kafka_py.common.record.record_batch import RecordBatch
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 T_co = TypeVar("T_co", bound="RecordBatch", covariant=True)
 
 
-class LogInputStream(Protocol[T_co]):
+class LogInputStream(Protocol, Generic[T_co]):
     """Yields batches one by one.
 
     Mirrors: org.apache.kafka.common.record.LogInputStream

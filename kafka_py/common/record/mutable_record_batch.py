@@ -33,3 +33,8 @@ class MutableRecordBatch(RecordBatch):
     @abstractmethod
     def set_partition_leader_epoch(self, epoch: int) -> None:
         """Set the epoch of the appending leader."""
+
+    def set_last_offset_and_epoch(self, offset: int, epoch: int) -> None:
+        """Do what set_last_offset and set_partition_leader_epoch do."""
+        self.set_last_offset(offset)
+        self.set_partition_leader_epoch(epoch)

@@ -16,7 +16,7 @@ from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT64, RECORDS, Parts, record_part
+from kafka_py.common.protocol.types.type import INT64, RECORDS, Parts
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.abstract_response import AbstractResponse
 from kafka_py.common.topic_partition import TopicPartition
@@ -151,7 +151,7 @@ class FetchResponse(AbstractResponse):
             return (
                 f"(error={self.error}, highWaterMark={self.high_watermark}, "
                 f"lastStableOffset = {self.last_stable_offset}, logStartOffset = {self.log_start_offset}, "
-                f"abortedTransactions = {aborted}, recordsSizeInBytes={_size_in_bytes(self.records)})"
+                f"abortedTransactions = {aborted}, recordsSizeInBytes={self.records.size_in_bytes()})"
             )
 
         def __repr__(self) -> str:
@@ -259,16 +259,17 @@ class FetchResponse(AbstractResponse):
         else:
             head = header + _INT(len(topics))
         parts: Parts = []
+        partition_header = _partition_header
         for topic, partitions in topics:
             name = topic.encode()
             head += _SHORT(len(name)) + name + _INT(len(partitions))
             for partition, data in partitions:
                 records = data.records
-                size = _size_in_bytes(records)
-                head += _partition_header(version, partition, data, size)
+                size = records.size_in_bytes()
+                head += partition_header(version, partition, data, size)
                 if size:
                     parts.append(head)
-                    parts.append(record_part(records))
+                    parts.append(getattr(records, "buffer", records))
                     head = b""
         if head:
             parts.append(head)
@@ -300,29 +301,24 @@ class FetchResponse(AbstractResponse):
     def size_of(version: int, part_iterator: Iterable[tuple[TopicPartition, PartitionData]]) -> int:
         """Bytes of a response with these partitions, with the size in front of it; only sizes are looked at."""
         size = 4 + (14 if version >= 7 else 8 if version >= 1 else 4)
-        partition_size = 46 if version >= 11 else 42 if version >= 5 else 34 if version >= 4 else 18
+        partition_size = 42 if version >= 11 else 38 if version >= 5 else 30 if version >= 4 else 18
         last = None
         for (topic, _), data in part_iterator:
             if topic != last:
                 last = topic
                 size += 2 + len(topic.encode()) + 4
-            size += partition_size + _size_in_bytes(data.records)
+            size += partition_size + data.records.size_in_bytes()
             if version >= 4 and data.aborted_transactions:
                 size += 16 * len(data.aborted_transactions)
         return size
 
 
-def _size_in_bytes(records: Any) -> int:
-    if isinstance(records, bytes | bytearray | memoryview):
-        return len(records)
-    size: int = records.size_in_bytes()
-    return size
-
-
 def _partition_header(version: int, partition: int, data: FetchResponse.PartitionData, size: int) -> bytes:
     """The partition's fields up to and with the size of its record set."""
     error, high_watermark, last_stable_offset, log_start_offset, aborted, _, preferred_read_replica = data
-    code = _error_code(error, version)
+    code = error.code
+    if version <= 5:
+        code = _error_code(error, version)
     if aborted is None and version >= 5:
         if version >= 11:
             return _PARTITION_V11_NO_ABORTED(

@@ -65,7 +65,11 @@ _START = struct.Struct(">hii").unpack_from  # acks, timeout, number of topics
 _TWO_INTS = struct.Struct(">ii").unpack_from
 _new_tuple = tuple.__new__
 
+_START_V3 = struct.Struct(">hhiih").unpack_from  # no transactional id, then as _START, and the length of a topic
+_ONE_PARTITION = struct.Struct(">iii").unpack_from  # number of partitions, the partition, size of its record set
+
 # Places in a batch of message format 2
+_BATCH = struct.Struct(">8xi4xB4xh20xq").unpack_from  # length, magic, attributes, producer id
 _LOG_OVERHEAD = 12
 _MIN_RECORD_OVERHEAD = 14
 _MAGIC_OFFSET = 16
@@ -206,10 +210,38 @@ class ProduceRequest(AbstractRequest):
         """
         view = buffer if type(buffer) is memoryview else memoryview(buffer)
         try:
-            return cls._parse_flat(view, version)
+            return cls._parse_single(view, version) or cls._parse_flat(view, version)
         except (struct.error, IndexError, SchemaException):
             # Let the schema say what is wrong with the bytes.
             return cls.from_struct(ApiKeys.PRODUCE.parse_request(version, view), version)
+
+    @classmethod
+    def _parse_single(cls, b: memoryview, version: int) -> ProduceRequest | None:
+        """Nearly every request: one good batch of one partition, outside transactions. None for any other."""
+        if not 3 <= version <= 7:
+            return None
+        no_id, acks, timeout, topics, n = _START_V3(b, 0)
+        if no_id != -1 or topics != 1 or n < 0:
+            return None
+        q = 14 + n
+        partitions, partition, size = _ONE_PARTITION(b, q)
+        p = q + 12
+        if partitions != 1 or p + size != len(b) or size < _END_OF_PRODUCER_ID:
+            return None
+        length, magic, attributes, producer_id = _BATCH(b, p)
+        if length + _LOG_OVERHEAD != size or magic != _MAGIC_VALUE_V2:
+            return None
+        self = cls.__new__(cls)
+        self._version = version
+        self._acks = acks
+        self._timeout = timeout
+        self._transactional_id = None
+        self._transactional = attributes & _TRANSACTIONAL_FLAG_MASK != 0
+        self._idempotent = producer_id > -1
+        tp = _new_tuple(TopicPartition, (str(b[14:q], "utf-8", "replace"), partition))
+        self._partition_records = {tp: MemoryRecords(b[p:])}
+        self._partition_sizes = {tp: size}
+        return self
 
     @classmethod
     def _parse_flat(cls, b: memoryview, version: int) -> ProduceRequest:

@@ -23,6 +23,7 @@ class ProducerIdBlock(NamedTuple):
     """A range of ids, both ends included, and the broker that claimed it.
 
     Mirrors: kafka.coordinator.transaction.ProducerIdBlock
+    Left out: toString -- is __str__
     """
 
     broker_id: int

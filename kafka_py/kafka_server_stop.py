@@ -1,0 +1,48 @@
+"""Command line that stops brokers: `kafka-server-stop.py [server.properties]`.
+
+Mirrors: bin/kafka-server-stop.sh @ 1.1.1, which knows a broker by its command line, too
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import signal
+import subprocess
+import sys
+from collections.abc import Sequence
+
+_MARKS = ("kafka-server-start.py", "kafka_py.kafka ", "kafka_py/kafka.py")
+
+
+def main(args: Sequence[str] | None = None) -> int:
+    """Send SIGTERM (or what SIGNAL names) to all brokers, or to those started with the file; 1 when there is none."""
+    number = getattr(signal, f"SIG{os.environ.get('SIGNAL', 'TERM')}")
+    files = sys.argv[1:] if args is None else list(args)
+    pids = [pid for pid, line in processes() if is_broker(pid, line, files)]
+    if not pids:
+        print("No kafka server to stop")
+        return 1
+    for pid in pids:
+        os.kill(pid, number)
+    return 0
+
+
+def is_broker(pid: int, line: str, files: Sequence[str]) -> bool:
+    """Whether the command line is that of a broker, and names one of the files where some are given."""
+    if pid == os.getpid() or not any(mark in line + " " for mark in _MARKS):
+        return False
+    words = line.split()
+    return not files or any(pathlib.Path(word).name == pathlib.Path(file).name for word in words for file in files)
+
+
+def processes() -> list[tuple[int, str]]:
+    """(pid, command line) of this user's processes."""
+    listing = subprocess.run(
+        ["ps", "-U", str(os.getuid()), "-o", "pid=,args="], capture_output=True, text=True, check=True
+    ).stdout
+    return [(int(line.split()[0]), line) for line in listing.splitlines() if line.strip()]
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,1 @@
+"""Names and numbers of codecs in broker configurations (Scala package kafka.message)."""

@@ -1,0 +1,98 @@
+"""Which versions of which APIs a listener serves.
+
+Mirrors: core/src/main/scala/kafka/server/ApiVersionManager.scala @ 3.7.1
+Read next: server/kafka_apis.py (the table of handlers); network/processor.py (who asks)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Protocol
+
+from kafka_py.common.protocol.api_keys import ApiKeys
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.api_versions_response import ApiVersionsResponse
+from kafka_py.network.request_channel import RequestChannel
+
+
+class VersionRange(Protocol):
+    """Whatever tells a lowest and a highest version: the lines of the table of handlers do."""
+
+    @property
+    def min_version(self) -> int:
+        """The lowest version served."""
+
+    @property
+    def max_version(self) -> int:
+        """The highest version served."""
+
+
+class ApiVersionManager:
+    """Answers ApiVersions, and tells the network layer which requests to let in.
+
+    Mirrors: kafka.server.ApiVersionManager @ 3.7.1
+    Left out: features, enableUnstableLastVersion -- cluster-wide features are KRaft's; no version here is unstable
+    """
+
+    @property
+    @abstractmethod
+    def listener_type(self) -> str:
+        """What the listeners are for; appears in log prefixes."""
+
+    @property
+    @abstractmethod
+    def enabled_apis(self) -> list[ApiKeys]:
+        """The APIs that are served."""
+
+    @abstractmethod
+    def api_version_response(self, throttle_time_ms: int) -> ApiVersionsResponse:
+        """The answer to an ApiVersions request."""
+
+    @abstractmethod
+    def is_api_enabled(self, api_key: ApiKeys | None, api_version: int) -> bool:
+        """Whether a request is to be let in.
+
+        Every ApiVersions request is: a client that asks with a version to come must be told what there is.
+        """
+
+    @property
+    def new_request_metrics(self) -> RequestChannel.Metrics:
+        """Metrics for the requests that may come."""
+        return RequestChannel.Metrics(self.enabled_apis)
+
+
+class SimpleApiVersionManager(ApiVersionManager):
+    """Serves what a table of handlers says.
+
+    Mirrors: kafka.server.SimpleApiVersionManager @ 3.7.1
+    Left out: features -- see ApiVersionManager
+    Differs: the ranges are those of the handlers, so that nothing is offered that is not there.
+    """
+
+    def __init__(self, listener_type: str, handlers: Mapping[ApiKeys, VersionRange]) -> None:
+        self._listener_type = listener_type  # const
+        ordered = sorted(handlers.items(), key=lambda item: item[0].id)
+        self._ranges = {key: (handler.min_version, handler.max_version) for key, handler in ordered}  # const
+        self._api_versions = [ApiVersionsResponse.ApiVersion(key.id, *self._ranges[key]) for key, _ in ordered]  # const
+
+    @property
+    def listener_type(self) -> str:
+        """What the listeners are for; appears in log prefixes."""
+        return self._listener_type
+
+    @property
+    def enabled_apis(self) -> list[ApiKeys]:
+        """The APIs that have a handler."""
+        return list(self._ranges)
+
+    def api_version_response(self, throttle_time_ms: int) -> ApiVersionsResponse:
+        """The ranges of all handlers."""
+        return ApiVersionsResponse(throttle_time_ms, Errors.NONE, self._api_versions)
+
+    def is_api_enabled(self, api_key: ApiKeys | None, api_version: int) -> bool:
+        """Whether there is a handler for the version; any version of ApiVersions is let in."""
+        if api_key is ApiKeys.API_VERSIONS:
+            return True
+        found = self._ranges.get(api_key) if api_key is not None else None
+        return found is not None and found[0] <= api_version <= found[1]

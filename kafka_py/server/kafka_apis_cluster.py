@@ -1,0 +1,101 @@
+"""What the controller tells brokers, and what a stopping broker asks the controller.
+
+Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (these handlers)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.controlled_shutdown_request import ControlledShutdownRequest
+from kafka_py.common.requests.controlled_shutdown_response import ControlledShutdownResponse
+from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
+from kafka_py.common.requests.stop_replica_request import StopReplicaRequest
+from kafka_py.common.requests.stop_replica_response import StopReplicaResponse
+from kafka_py.common.requests.update_metadata_request import UpdateMetadataRequest
+from kafka_py.common.requests.update_metadata_response import UpdateMetadataResponse
+from kafka_py.security.auth.operation import Operation
+from kafka_py.security.auth.resource import Resource
+from kafka_py.server.kafka_apis_base import KafkaApisBase
+from kafka_py.utils import core_utils
+
+if TYPE_CHECKING:
+    from kafka_py.cluster.partition import Partition
+    from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.network.request_channel import Request
+
+# Topics are not asked whether they exist in these handlers: the controller's word is final, also about topics that are
+# being deleted.
+
+
+class KafkaApisCluster(KafkaApisBase):
+    """The handlers of requests between brokers."""
+
+    def handle_leader_and_isr_request(self, request: Request) -> None:
+        """Become leader or follower of partitions."""
+        leader_and_isr_request = request.body(LeaderAndIsrRequest)
+        if self._authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
+            response = self.replica_manager.become_leader_or_follower(
+                request.header.correlation_id, leader_and_isr_request, self._on_leadership_change
+            )
+            self._send_response_exempt_throttle(request, response)
+        else:
+            exception = Errors.CLUSTER_AUTHORIZATION_FAILED.exception()
+            assert exception is not None
+            self._send_response_maybe_throttle(
+                request, lambda throttle_time_ms: leader_and_isr_request.get_error_response(throttle_time_ms, exception)
+            )
+
+    def _on_leadership_change(
+        self, updated_leaders: Iterable[Partition], updated_followers: Iterable[Partition]
+    ) -> None:
+        """Runs under the replica state change lock, so that coordinators see changes in their order."""
+        for partition in updated_leaders:
+            self.debug("Leading %s from now on", partition.topic)
+        for partition in updated_followers:
+            self.debug("Following the leader of %s from now on", partition.topic)
+
+    def handle_stop_replica_request(self, request: Request) -> None:
+        """Stop following partitions, and delete them if asked to."""
+        stop_replica_request = request.body(StopReplicaRequest)
+        if self._authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
+            result, error = self.replica_manager.stop_replicas(stop_replica_request)
+            self._send_response_exempt_throttle(request, StopReplicaResponse(error, result))
+        else:
+            refused: dict[TopicPartition, Errors] = dict.fromkeys(
+                stop_replica_request.partitions(), Errors.CLUSTER_AUTHORIZATION_FAILED
+            )
+            self._send_response_maybe_throttle(
+                request, lambda _: StopReplicaResponse(Errors.CLUSTER_AUTHORIZATION_FAILED, refused)
+            )
+        core_utils.swallow(self.replica_manager.replica_fetcher_manager.shutdown_idle_fetcher_threads, self)
+
+    def handle_update_metadata_request(self, request: Request) -> None:
+        """Take over the controller's view of the cluster, and look again at who waits for topics."""
+        update_request = request.body(UpdateMetadataRequest)
+        if not self._authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
+            self._send_response_maybe_throttle(
+                request, lambda _: UpdateMetadataResponse(Errors.CLUSTER_AUTHORIZATION_FAILED)
+            )
+            return
+        self.replica_manager.maybe_update_metadata_cache(request.header.correlation_id, update_request)
+        if self.admin_manager.has_delayed_topic_operations:
+            for topic in {tp.topic: None for tp in update_request.partition_states()}:
+                self.admin_manager.try_complete_delayed_topic_operations(topic)
+        self._send_response_exempt_throttle(request, UpdateMetadataResponse(Errors.NONE))
+
+    def handle_controlled_shutdown_request(self, request: Request) -> None:
+        """Move leadership off a broker that wants to stop; answered by the controller's thread."""
+        shutdown_request = request.body(ControlledShutdownRequest)
+        self.authorize_cluster_action(request)
+
+        def controlled_shutdown_callback(result: set[TopicPartition] | BaseException) -> None:
+            if isinstance(result, BaseException):
+                response = shutdown_request.get_error_response(0, result)
+            else:
+                response = ControlledShutdownResponse(Errors.NONE, result)
+            self._send_response_exempt_throttle(request, response)
+
+        self.controller.controlled_shutdown(shutdown_request.broker_id(), controlled_shutdown_callback)

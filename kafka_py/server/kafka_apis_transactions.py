@@ -1,0 +1,60 @@
+"""InitProducerId.
+
+Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (this handler)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
+from kafka_py.common.requests.init_producer_id_response import InitProducerIdResponse
+from kafka_py.security.auth.operation import Operation
+from kafka_py.security.auth.resource import Resource
+from kafka_py.security.auth.resource_type import ResourceType
+from kafka_py.server.kafka_apis_base import KafkaApisBase
+
+if TYPE_CHECKING:
+    from kafka_py.common.requests.abstract_response import AbstractResponse
+    from kafka_py.coordinator.transaction.transaction_coordinator import InitProducerIdResult
+    from kafka_py.network.request_channel import Request
+
+
+class KafkaApisTransactions(KafkaApisBase):
+    """The handler that gives out producer ids."""
+
+    def handle_init_producer_id_request(self, request: Request) -> None:
+        """Give a producer its id and epoch."""
+        init_request = request.body(InitProducerIdRequest)
+        transactional_id = init_request.transactional_id()
+        if transactional_id is not None:
+            operation, resource = Operation.Write, Resource(ResourceType.TransactionalId, transactional_id)
+            error = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+        else:
+            operation, resource = Operation.IdempotentWrite, Resource.CLUSTER_RESOURCE
+            error = Errors.CLUSTER_AUTHORIZATION_FAILED
+        if not self._authorize(request.session, operation, resource):
+            exception = error.exception()
+            assert exception is not None
+            self._send_error_response_maybe_throttle(request, exception)
+            return
+
+        def send_response_callback(result: InitProducerIdResult) -> None:
+            def create_response(request_throttle_ms: int) -> AbstractResponse:
+                response_body = InitProducerIdResponse(
+                    request_throttle_ms, result.error, result.producer_id, result.producer_epoch
+                )
+                self.trace(
+                    "Completed %s's InitProducerIdRequest with result %s from client %s.",
+                    transactional_id,
+                    result,
+                    request.header.client_id,
+                )
+                return response_body
+
+            self._send_response_maybe_throttle(request, create_response)
+
+        self.txn_coordinator.handle_init_producer_id(
+            transactional_id, init_request.transaction_timeout_ms(), send_response_callback
+        )

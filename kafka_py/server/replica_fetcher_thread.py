@@ -1,0 +1,474 @@
+"""How a follower copies its leader's log.
+
+Mirrors: core/src/main/scala/kafka/server/ReplicaFetcherThread.scala @ 1.1.1
+Blogs:   seed 000, 003 (followers pull; the high watermark rides on the answers)
+Read next: server/abstract_fetcher_thread.py (the loop), cluster/partition.py (truncate_to, append as follower)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, cast
+
+from kafka_py.api.api_version import (
+    KAFKA_0_9_0,
+    KAFKA_0_10_0_IV0,
+    KAFKA_0_10_1_IV1,
+    KAFKA_0_10_1_IV2,
+    KAFKA_0_11_0_IV0,
+    KAFKA_0_11_0_IV1,
+    KAFKA_0_11_0_IV2,
+    KAFKA_1_1_IV0,
+)
+from kafka_py.clients.fetch_session_handler import FetchSessionHandler
+from kafka_py.common.errors import IllegalStateException, KafkaException, KafkaStorageException
+from kafka_py.common.internals.fatal_exit_error import FatalExitError
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
+from kafka_py.common.requests.fetch_request import FetchRequest as JFetchRequest
+from kafka_py.common.requests.list_offset_request import ListOffsetRequest
+from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
+from kafka_py.log.log_config import LogConfig
+from kafka_py.server.abstract_fetcher_thread import AbstractFetcherThread, PartitionFetchState, ResultWithPartitions
+from kafka_py.server.config_type import ConfigType
+from kafka_py.server.log_offset_metadata import LogOffsetMetadata
+from kafka_py.server.replica_fetcher_blocking_send import ReplicaFetcherBlockingSend
+from kafka_py.zk.admin_zk_client import AdminZkClient
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from kafka_py.cluster.broker_end_point import BrokerEndPoint
+    from kafka_py.cluster.partition import Partition
+    from kafka_py.cluster.replica import Replica
+    from kafka_py.common.metrics.metrics import Metrics
+    from kafka_py.common.requests.fetch_response import FetchResponse
+    from kafka_py.common.requests.list_offset_response import ListOffsetResponse
+    from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
+    from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.common.utils.time import Time
+    from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochCache
+    from kafka_py.server.kafka_config import KafkaConfig
+    from kafka_py.server.replica_fetcher_blocking_send import BlockingSend
+    from kafka_py.server.replica_manager import ReplicaManager
+    from kafka_py.server.replication_quota_manager import ReplicaQuota, ReplicationQuotaManager
+
+# from which inter-broker protocol on the followers use which version of Fetch
+_FETCH_VERSIONS = (
+    (KAFKA_1_1_IV0, 7),
+    (KAFKA_0_11_0_IV1, 5),
+    (KAFKA_0_11_0_IV0, 4),
+    (KAFKA_0_10_1_IV1, 3),
+    (KAFKA_0_10_0_IV0, 2),
+    (KAFKA_0_9_0, 1),
+)
+
+
+class FetchRequest:
+    """A Fetch to the leader, and all partitions it stands for, named in it or not.
+
+    Mirrors: kafka.server.ReplicaFetcherThread.FetchRequest
+    Left out: toString -- `__str__`
+    """
+
+    def __init__(
+        self, session_parts: Mapping[TopicPartition, JFetchRequest.PartitionData], underlying: JFetchRequest.Builder
+    ) -> None:
+        self.session_parts = session_parts  # const
+        self.underlying = underlying  # const
+
+    def offset(self, topic_partition: TopicPartition) -> int:
+        """The fetch offset of a partition."""
+        return self.session_parts[topic_partition].fetch_offset
+
+    @property
+    def is_empty(self) -> bool:
+        """True when there is nothing to fetch and nothing to forget."""
+        return not self.session_parts and not self.underlying.to_forget()
+
+    def __str__(self) -> str:
+        return str(self.underlying)
+
+
+class PartitionData:
+    """One partition of the leader's answer.
+
+    Mirrors: kafka.server.ReplicaFetcherThread.PartitionData
+    Left out: toString -- `__str__`
+    """
+
+    def __init__(self, underlying: FetchResponse.PartitionData) -> None:
+        self.underlying = underlying  # const
+        records = underlying.records
+        self._records = (
+            records
+            if isinstance(records, MemoryRecords)
+            else MemoryRecords.EMPTY
+            if records is None
+            else MemoryRecords.readable_records(records)
+        )  # const
+
+    @property
+    def error(self) -> Errors:
+        """The partition's error."""
+        return self.underlying.error
+
+    @property
+    def to_records(self) -> MemoryRecords:
+        """The records, where they arrived."""
+        return self._records
+
+    @property
+    def high_watermark(self) -> int:
+        """The leader's, before this Fetch."""
+        return self.underlying.high_watermark
+
+    @property
+    def log_start_offset(self) -> int:
+        """The leader's."""
+        return self.underlying.log_start_offset
+
+    @property
+    def exception(self) -> BaseException | None:
+        """The error as an exception."""
+        return None if self.error is Errors.NONE else self.error.exception()
+
+    def __str__(self) -> str:
+        return str(self.underlying)
+
+
+class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
+    """Fetches from one leader and appends with the leader's offsets and epochs, byte for byte.
+
+    Mirrors: kafka.server.ReplicaFetcherThread
+    Thread: ReplicaFetcherThread-{fetcher}-{leader}
+    Differs: `truncate` is Kafka's maybeTruncate with an argument
+    """
+
+    def __init__(
+        self,
+        name: str,
+        fetcher_id: int,
+        source_broker: BrokerEndPoint,
+        broker_config: KafkaConfig,
+        replica_mgr: ReplicaManager,
+        metrics: Metrics,
+        time: Time,
+        quota: ReplicationQuotaManager,
+        leader_endpoint_blocking_send: BlockingSend | None = None,
+    ) -> None:
+        super().__init__(
+            name,
+            name,
+            source_broker,
+            fetch_back_off_ms=broker_config.replica_fetch_backoff_ms,
+            is_interruptible=False,
+            include_log_truncation=True,
+            time=time,
+        )
+        self._broker_config = broker_config  # const
+        self._replica_mgr = replica_mgr  # const
+        self._quota = quota  # const
+        self._replica_id = broker_config.broker_id  # const
+        ids = f"replicaId={self._replica_id}, leaderId={source_broker.id}, fetcherId={fetcher_id}"
+        self.log_ident = f"[ReplicaFetcher {ids}] "  # const
+        self._leader_endpoint: BlockingSend = leader_endpoint_blocking_send or ReplicaFetcherBlockingSend(
+            source_broker,
+            broker_config,
+            metrics,
+            time,
+            fetcher_id,
+            f"broker-{self._replica_id}-fetcher-{fetcher_id}",
+            self.log_ident,
+        )  # thread: fetcher
+        protocol = broker_config.inter_broker_protocol_version
+        self._fetch_request_version = next((v for since, v in _FETCH_VERSIONS if protocol >= since), 0)  # const
+        self._fetch_metadata_supported = protocol >= KAFKA_1_1_IV0  # const
+        self._max_wait = broker_config.replica_fetch_wait_max_ms  # const
+        self._min_bytes = broker_config.replica_fetch_min_bytes  # const
+        self._max_bytes = broker_config.replica_fetch_response_max_bytes  # const
+        self._fetch_size = broker_config.replica_fetch_max_bytes  # const
+        self._should_send_leader_epoch_request = protocol >= KAFKA_0_11_0_IV2  # const
+        self._fetch_session_handler = FetchSessionHandler(self.log_ident, source_broker.id)  # thread: fetcher
+
+    def _epoch_cache_opt(self, tp: TopicPartition) -> LeaderEpochCache | None:
+        replica = self._replica_mgr.get_replica(tp)
+        return None if replica is None else replica.epochs
+
+    def _partition_of(self, tp: TopicPartition) -> tuple[Partition, Replica]:
+        """The partition and its local replica; KafkaStorageException or ReplicaNotAvailableException without one."""
+        replica = self._replica_mgr.get_replica_or_exception(tp)
+        partition = self._replica_mgr.get_partition(tp)
+        assert partition is not None, "a replica has a partition"
+        return partition, replica
+
+    def run(self) -> None:
+        """The loop; the connection is closed by the thread that used it."""
+        try:
+            super().run()
+        finally:
+            self._leader_endpoint.close()
+
+    def initiate_shutdown(self) -> bool:
+        """Ask the thread to stop; it closes its connection when it does."""
+        just_shutdown = super().initiate_shutdown()
+        if just_shutdown and not self.is_alive():
+            self._leader_endpoint.close()
+        return just_shutdown
+
+    # ---- what was fetched
+
+    def process_partition_data(
+        self, topic_partition: TopicPartition, fetch_offset: int, partition_data: PartitionData
+    ) -> None:
+        """Append at the log end, then take over the leader's high watermark as far as our log reaches."""
+        partition, replica = self._partition_of(topic_partition)
+        records = partition_data.to_records
+        self.maybe_warn_if_oversized_records(records, topic_partition)
+        log_end_offset = replica.log_end_offset.message_offset
+        if fetch_offset != log_end_offset:
+            raise IllegalStateException(
+                f"Offset mismatch for partition {topic_partition}: fetched offset = {fetch_offset}, "
+                f"log end offset = {log_end_offset}."
+            )
+        size = records.size_in_bytes()
+        if self.is_trace_enabled:
+            self.trace(
+                "Follower has replica log end offset %d for partition %s. Received %d messages and leader hw %d",
+                log_end_offset,
+                topic_partition,
+                size,
+                partition_data.high_watermark,
+            )
+        partition.append_records_to_follower_or_future_replica(records, is_future=False)
+        log_end_offset = replica.log_end_offset.message_offset
+        follower_high_watermark = min(log_end_offset, partition_data.high_watermark)
+        # segment and position are not needed before this broker leads, and are looked up then
+        replica.high_watermark = LogOffsetMetadata(follower_high_watermark)
+        replica.maybe_increment_log_start_offset(partition_data.log_start_offset)
+        if self.is_trace_enabled:
+            self.trace(
+                "Follower has replica log end offset %d after appending %d bytes of messages for partition %s and set "
+                "its high watermark to %d",
+                log_end_offset,
+                size,
+                topic_partition,
+                follower_high_watermark,
+            )
+        # in sync or not: all of it counts, or the traffic in total could exceed the quota
+        if self._quota.is_throttled(topic_partition):
+            self._quota.record(size)
+        self._replica_mgr.broker_topic_stats.update_replication_bytes_in(size)
+
+    def maybe_warn_if_oversized_records(self, records: MemoryRecords, topic_partition: TopicPartition) -> None:
+        """Say so when a batch is larger than replica.fetch.max.bytes; from Fetch version 3 on it comes nevertheless."""
+        if self._fetch_request_version <= 2 and records.size_in_bytes() > 0 and records.valid_bytes() <= 0:
+            self.error(
+                "Replication is failing due to a message that is greater than replica.fetch.max.bytes for partition "
+                "%s. It was let in because max.message.bytes, of the broker or of the topic, is larger; set "
+                "replica.fetch.max.bytes to at least that.",
+                topic_partition,
+            )
+
+    def handle_offset_out_of_range(self, topic_partition: TopicPartition) -> int:
+        """Where to go on when the leader does not have our offset.
+
+        The leader's end is before ours: an unclean election; cut off what goes beyond it (if the topic does not allow
+        that, halt rather than lose data). Otherwise either the leader has deleted what we lacked, and our log starts
+        anew at its start; or it was behind for a moment, and we go on at our end (the logs may then differ in what
+        was written meanwhile, which 1.1 does not mend).
+        """
+        partition, replica = self._partition_of(topic_partition)
+        log_end_offset = replica.log_end_offset.message_offset
+        leader_end_offset = self._earliest_or_latest_offset(topic_partition, ListOffsetRequest.LATEST_TIMESTAMP)
+        if leader_end_offset < log_end_offset:
+            if not self._is_unclean_leader_election_enabled(topic_partition.topic):
+                self.fatal(
+                    "Exiting because log truncation is not allowed for partition %s, current leader's latest offset %d "
+                    "is less than replica's latest offset %d",
+                    topic_partition,
+                    leader_end_offset,
+                    log_end_offset,
+                )
+                raise FatalExitError
+            self.warn(
+                "Reset fetch offset for partition %s from %d to current leader's latest offset %d",
+                topic_partition,
+                log_end_offset,
+                leader_end_offset,
+            )
+            partition.truncate_to(leader_end_offset, is_future=False)
+            return leader_end_offset
+        leader_start_offset = self._earliest_or_latest_offset(topic_partition, ListOffsetRequest.EARLIEST_TIMESTAMP)
+        self.warn(
+            "Reset fetch offset for partition %s from %d to current leader's start offset %d",
+            topic_partition,
+            log_end_offset,
+            leader_start_offset,
+        )
+        if leader_start_offset > log_end_offset:
+            partition.truncate_fully_and_start_at(leader_start_offset, is_future=False)
+        return max(leader_start_offset, log_end_offset)
+
+    def _is_unclean_leader_election_enabled(self, topic: str) -> bool:
+        overrides = AdminZkClient(self._replica_mgr.zk_client).fetch_entity_config(ConfigType.TOPIC, topic)
+        return LogConfig.from_props(self._broker_config.originals(), overrides).unclean_leader_election_enable
+
+    def handle_partitions_with_errors(self, partitions: Iterable[TopicPartition]) -> None:
+        """Leave them out for replica.fetch.backoff.ms."""
+        partitions = list(partitions)
+        if partitions:
+            self.delay_partitions(partitions, self._broker_config.replica_fetch_backoff_ms)
+
+    # ---- Fetch
+
+    def build_fetch_request(
+        self, partition_map: Sequence[tuple[TopicPartition, PartitionFetchState]]
+    ) -> ResultWithPartitions[FetchRequest]:
+        """A Fetch for all partitions that are ready and not throttled."""
+        partitions_with_error: set[TopicPartition] = set()
+        builder = self._fetch_session_handler.new_builder()
+        for tp, state in partition_map:
+            if not state.is_ready_for_fetch or self._should_follower_throttle(self._quota, tp):
+                continue
+            try:
+                log_start_offset = self._replica_mgr.get_replica_or_exception(tp).log_start_offset
+                builder.add(tp, JFetchRequest.PartitionData(state.fetch_offset, log_start_offset, self._fetch_size))
+            except KafkaStorageException:
+                # handle_log_dir_failure will soon take it away, and has logged why
+                partitions_with_error.add(tp)
+        fetch_data = builder.build()
+        request_builder = (
+            JFetchRequest.Builder.for_replica(
+                self._fetch_request_version, self._replica_id, self._max_wait, self._min_bytes, fetch_data.to_send
+            )
+            .set_max_bytes(self._max_bytes)
+            .to_forget(fetch_data.to_forget)
+        )
+        if self._fetch_metadata_supported:
+            request_builder.metadata(fetch_data.metadata)
+        return ResultWithPartitions(FetchRequest(fetch_data.session_partitions, request_builder), partitions_with_error)
+
+    def fetch(self, fetch_request: FetchRequest) -> Sequence[tuple[TopicPartition, PartitionData]]:
+        """The leader's answer; empty when the session has to begin anew. Errors of the connection pass through."""
+        try:
+            client_response = self._leader_endpoint.send_request(fetch_request.underlying)
+            fetch_response = cast("FetchResponse", client_response.response_body())
+            if not self._fetch_session_handler.handle_response(fetch_response):
+                return ()
+            return [(tp, PartitionData(data)) for tp, data in fetch_response.response_data().items()]
+        except Exception as e:
+            self._fetch_session_handler.handle_error(e)
+            raise
+
+    def _earliest_or_latest_offset(self, tp: TopicPartition, earliest_or_latest: int) -> int:
+        """The leader's start or end offset."""
+        version = 1 if self._broker_config.inter_broker_protocol_version >= KAFKA_0_10_1_IV2 else 0
+        builder = ListOffsetRequest.Builder.for_replica(version, self._replica_id)
+        if version == 1:
+            builder.set_target_times({tp: earliest_or_latest})
+        else:
+            builder.set_offset_data({tp: ListOffsetRequest.PartitionData(earliest_or_latest, 1)})
+        client_response = self._leader_endpoint.send_request(builder)
+        data = cast("ListOffsetResponse", client_response.response_body()).response_data()[tp]
+        data.error.maybe_throw()
+        offset = data.offset if version == 1 else next(iter(data.offsets or ()), None)
+        if offset is None:
+            raise KafkaException(f"Leader {self.source_broker.id} told no offset of {tp}")
+        return offset
+
+    def _should_follower_throttle(self, quota: ReplicaQuota, tp: TopicPartition) -> bool:
+        """Whether to leave a partition out for now; one that is in sync never is, or the ISR would flap."""
+        return (
+            quota.is_throttled(tp)
+            and quota.is_quota_exceeded()
+            and not self.fetcher_lag_stats.is_replica_in_sync(tp.topic, tp.partition)
+        )
+
+    # ---- truncation by leader epoch (KIP-101)
+
+    def build_leader_epoch_request(
+        self, all_partitions: Sequence[tuple[TopicPartition, PartitionFetchState]]
+    ) -> ResultWithPartitions[dict[TopicPartition, int]]:
+        """Our latest epoch of each partition that is to be truncated."""
+        result: dict[TopicPartition, int] = {}
+        without_epoch: set[TopicPartition] = set()
+        for tp, state in all_partitions:
+            if state.is_truncating_log:
+                cache = self._epoch_cache_opt(tp)
+                if cache is None:
+                    without_epoch.add(tp)
+                else:
+                    result[tp] = cache.latest_epoch()
+        self.debug("Build leaderEpoch request %s", result)
+        return ResultWithPartitions(result, without_epoch)
+
+    def fetch_epochs_from_leader(
+        self, partitions: Mapping[TopicPartition, int]
+    ) -> Mapping[TopicPartition, EpochEndOffset]:
+        """Where the leader says those epochs end; undefined from a leader that cannot be asked.
+
+        With an undefined end the log is cut at the high watermark, as before 0.11.
+        """
+        undefined = EpochEndOffset.UNDEFINED_EPOCH_OFFSET
+        if not self._should_send_leader_epoch_request:
+            return {tp: EpochEndOffset(Errors.NONE, undefined) for tp in partitions}
+        try:
+            response = self._leader_endpoint.send_request(OffsetsForLeaderEpochRequest.Builder(dict(partitions)))
+            result = cast("OffsetsForLeaderEpochResponse", response.response_body()).responses()
+            self.debug("Receive leaderEpoch response %s", result)
+            return result
+        except Exception as e:  # noqa: BLE001  whatever it was: these partitions are asked for again
+            self.warn("Error when sending leader epoch request for %s", partitions, exc=e)
+            return {tp: EpochEndOffset(Errors.for_exception(e), undefined) for tp in partitions}
+
+    def truncate(
+        self, fetched_epochs: Mapping[TopicPartition, EpochEndOffset]
+    ) -> ResultWithPartitions[dict[TopicPartition, int]]:
+        """Cut each log where the leader's epoch ends, or leave it when it is shorter; the offsets to fetch from."""
+        fetch_offsets: dict[TopicPartition, int] = {}
+        partitions_with_error: set[TopicPartition] = set()
+        for tp, epoch_offset in fetched_epochs.items():
+            try:
+                partition, replica = self._partition_of(tp)
+                if epoch_offset.has_error():
+                    self.info(
+                        "Retrying leaderEpoch request for partition %s as the leader reported an error: %s",
+                        tp,
+                        epoch_offset.error(),
+                    )
+                    partitions_with_error.add(tp)
+                    continue
+                fetch_offset = self._truncation_offset(tp, replica, epoch_offset)
+                partition.truncate_to(fetch_offset, is_future=False)
+                fetch_offsets[tp] = fetch_offset
+            except KafkaStorageException as e:
+                self.info("Failed to truncate %s", tp, exc=e)
+                partitions_with_error.add(tp)
+        return ResultWithPartitions(fetch_offsets, partitions_with_error)
+
+    def _truncation_offset(self, tp: TopicPartition, replica: Replica, epoch_offset: EpochEndOffset) -> int:
+        end_offset = epoch_offset.end_offset()
+        if end_offset == EpochEndOffset.UNDEFINED_EPOCH_OFFSET:
+            initial_fetch_offset = self.partition_states[tp].fetch_offset
+            self.warn(
+                "Based on follower's leader epoch, leader replied with an unknown offset in %s. "
+                "The initial fetch offset %d will be used for truncation.",
+                tp,
+                initial_fetch_offset,
+            )
+            return initial_fetch_offset
+        if end_offset >= replica.log_end_offset.message_offset:
+            return self._log_end_offset(replica, epoch_offset)
+        return end_offset
+
+    def _log_end_offset(self, replica: Replica, epoch_offset: EpochEndOffset) -> int:
+        log_end_offset = replica.log_end_offset.message_offset
+        self.info(
+            "Based on follower's leader epoch, leader replied with an offset %d >= the follower's log end offset %d "
+            "in %s. No truncation needed.",
+            epoch_offset.end_offset(),
+            log_end_offset,
+            replica.topic_partition,
+        )
+        return log_end_offset

@@ -1,0 +1,324 @@
+"""Prints the records of a topic on standard output.
+
+Mirrors: core/src/main/scala/kafka/tools/ConsoleConsumer.scala @ 1.1.1
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+from collections.abc import Iterator, Mapping
+from typing import Any, BinaryIO
+
+from confluent_kafka import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    TIMESTAMP_CREATE_TIME,
+    TIMESTAMP_LOG_APPEND_TIME,
+    Consumer,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+
+from kafka_py.common.utils.utils import load_props
+from kafka_py.utils.command_line_utils import CommandLineUtils
+from kafka_py.utils.option_parser import OptionParser, OptionSet
+
+_TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "CreateTime", TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime"}
+_POLL_S = 0.5
+_METADATA_TIMEOUT_S = 30
+
+
+class DefaultMessageFormatter:
+    """Writes a record as its value, on demand with timestamp and key before it.
+
+    Mirrors: kafka.tools.DefaultMessageFormatter
+    Left out: close -- nothing to close
+    """
+
+    def __init__(self) -> None:
+        self.print_timestamp = False
+        self.print_key = False
+        self.print_value = True
+        self.key_separator = b"\t"
+        self.line_separator = b"\n"
+
+    def init(self, props: Mapping[str, str]) -> None:
+        def flag(name: str, default: bool) -> bool:
+            return props[name].strip().lower() == "true" if name in props else default
+
+        self.print_timestamp = flag("print.timestamp", self.print_timestamp)
+        self.print_key = flag("print.key", self.print_key)
+        self.print_value = flag("print.value", self.print_value)
+        self.key_separator = props.get("key.separator", "\t").encode()
+        self.line_separator = props.get("line.separator", "\n").encode()
+
+    def write_to(self, record: Message, output: BinaryIO) -> None:
+        parts: list[bytes] = []
+        if self.print_timestamp:
+            kind, timestamp = record.timestamp()
+            known = _TIMESTAMP_TYPES.get(kind)
+            parts.append(f"{known}:{timestamp}".encode() if known else b"NO_TIMESTAMP")
+        if self.print_key:
+            parts.append(_or_null(record.key()))
+        if self.print_value:
+            parts.append(_or_null(record.value()))
+        if parts:
+            output.write(self.key_separator.join(parts) + self.line_separator)
+
+
+class ChecksumMessageFormatter(DefaultMessageFormatter):
+    """Writes the CRC-32 of each value: two topics can be compared without showing them.
+
+    Mirrors: kafka.tools.ChecksumMessageFormatter
+    Differs: checksums the value, as records of magic 2 have no checksum of their own
+    """
+
+    def write_to(self, record: Message, output: BinaryIO) -> None:
+        import zlib
+
+        output.write(b"checksum:%d\n" % zlib.crc32(_or_null(record.value())))
+
+
+class NoOpMessageFormatter(DefaultMessageFormatter):
+    """Writes nothing: to see how fast records can be consumed.
+
+    Mirrors: kafka.tools.NoOpMessageFormatter
+    """
+
+    def write_to(self, record: Message, output: BinaryIO) -> None:
+        return None
+
+
+def _or_null(data: Any) -> bytes:
+    return b"null" if data is None else bytes(data)
+
+
+FORMATTERS: dict[str, type[DefaultMessageFormatter]] = {
+    "kafka.tools.DefaultMessageFormatter": DefaultMessageFormatter,
+    "kafka.tools.ChecksumMessageFormatter": ChecksumMessageFormatter,
+    "kafka.tools.NoOpMessageFormatter": NoOpMessageFormatter,
+}
+
+
+class ConsumerConfig:
+    """The command line, checked.
+
+    Mirrors: kafka.tools.ConsoleConsumer.ConsumerConfig
+    """
+
+    def __init__(self, args: list[str]) -> None:
+        self.parser = OptionParser(allow_abbreviations=False)
+        self._declare_options()
+        if not args:
+            self._die("The console consumer is a tool that reads data from Kafka and outputs it to standard output.")
+        self.options: OptionSet = CommandLineUtils.parse(self.parser, args)
+        has, value = self.options.has, self.options.value_of
+        if has("zookeeper") or has("blacklist"):
+            self._die("The consumer over ZooKeeper is not supported: use --bootstrap-server.")
+        if has("topic") == has("whitelist"):
+            self._die("Exactly one of whitelist/topic is required.")
+        if has("partition"):
+            if not has("topic"):
+                self._die("The topic is required when partition is specified.")
+            if has("from-beginning") and has("offset"):
+                self._die("Options from-beginning and offset cannot be specified together.")
+        elif has("offset"):
+            self._die("The partition is required when offset is specified.")
+        CommandLineUtils.check_required_args(self.parser, self.options, self._bootstrap_server)
+        if has("new-consumer"):
+            print(
+                "The --new-consumer option is deprecated and will be removed in a future major release."
+                "The new consumer is used by default if the --bootstrap-server option is provided.",
+                file=sys.stderr,
+            )
+        self.topic: str = value("topic") or ""
+        self.whitelist: str | None = value("whitelist")
+        self.partition: int | None = value("partition") if has("partition") else None
+        self.offset = self._offset()
+        self.max_messages: int = value("max-messages") if has("max-messages") else -1
+        self.timeout_ms: int = value("timeout-ms") if has("timeout-ms") else -1
+        self.formatter = self._formatter(value("formatter"))
+        self.props, self.group_id_passed = self._consumer_props()
+
+    def _die(self, message: str) -> None:
+        CommandLineUtils.print_usage_and_die(self.parser, message)
+
+    def _declare_options(self) -> None:
+        accepts = self.parser.accepts
+        accepts("topic", "The topic to read.").with_required_arg().described_as("topic")
+        accepts("whitelist", "Regular expression for the topics to read.").with_required_arg()
+        accepts("blacklist", "Not supported (old consumer).").with_required_arg()
+        accepts(
+            "partition", "The partition to read, from its end unless '--offset' says otherwise."
+        ).with_required_arg().of_type(int, "Integer")
+        accepts("offset", "Where to begin: a number, 'earliest' or 'latest'.").with_required_arg().defaults_to("latest")
+        accepts("zookeeper", "Not supported (old consumer).").with_required_arg().described_as("urls")
+        accepts("consumer-property", "key=value for the consumer.").with_required_arg()
+        accepts("consumer.config", "File of consumer properties; consumer-property wins.").with_required_arg()
+        accepts("formatter", "How records are printed.").with_required_arg().described_as("class").defaults_to(
+            "kafka.tools.DefaultMessageFormatter"
+        )
+        accepts(
+            "property",
+            "key=value for the formatter: print.timestamp, print.key, print.value, key.separator, line.separator.",
+        ).with_required_arg()
+        accepts("from-beginning", "Begin with the oldest record instead of the next one.")
+        accepts("max-messages", "End after this many records.").with_required_arg().of_type(int, "Integer")
+        accepts("timeout-ms", "End when nothing came for this long.").with_required_arg().of_type(int, "Integer")
+        accepts("skip-message-on-error", "Go on after a record that could not be printed.")
+        accepts("new-consumer", "Deprecated: there is no other.")
+        self._bootstrap_server = accepts("bootstrap-server", "REQUIRED: The broker to connect to.").with_required_arg()
+        accepts("key-deserializer", "Without effect: bytes are printed as they are.").with_required_arg()
+        accepts("value-deserializer", "Without effect: bytes are printed as they are.").with_required_arg()
+        accepts("enable-systest-events", "Print 'shutdown_complete' at the end.")
+        accepts("isolation-level", "read_committed or read_uncommitted.").with_required_arg().defaults_to(
+            "read_uncommitted"
+        )
+        accepts("group", "The consumer group.").with_required_arg().described_as("consumer group id")
+
+    def _offset(self) -> int:
+        if not self.options.has("offset"):
+            return OFFSET_BEGINNING if self.options.has("from-beginning") else OFFSET_END
+        text = str(self.options.value_of("offset"))
+        words = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
+        if text.lower() in words:
+            return words[text.lower()]
+        if not text.isascii() or not text.isdigit():
+            self._die(
+                f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a "
+                "non-negative long."
+            )
+        return int(text)
+
+    def _formatter(self, name: str) -> DefaultMessageFormatter:
+        if name not in FORMATTERS:
+            self._die(f"Unknown formatter {name}; there are {', '.join(FORMATTERS)}")
+        formatter = FORMATTERS[name]()
+        formatter.init(CommandLineUtils.parse_key_value_args(self.options.values_of("property")))
+        return formatter
+
+    def _consumer_props(self) -> tuple[dict[str, Any], bool]:
+        value = self.options.value_of
+        from_file = load_props(value("consumer.config")) if self.options.has("consumer.config") else {}
+        extra = CommandLineUtils.parse_key_value_args(self.options.values_of("consumer-property"))
+        groups = {g for g in (value("group"), from_file.get("group.id"), extra.get("group.id")) if g is not None}
+        if len(groups) > 1:
+            named = ", ".join(f"'{g}'" for g in sorted(groups))
+            self._die(
+                "The group ids provided in different places (directly using '--group', via '--consumer-property', or "
+                f"via '--consumer.config') do not match. Detected group ids: {named}"
+            )
+        props = {
+            **from_file,
+            **extra,
+            "bootstrap.servers": value("bootstrap-server"),
+            "group.id": next(iter(groups), f"console-consumer-{random.randrange(100_000)}"),
+            "isolation.level": value("isolation-level"),
+        }
+        reset = props.setdefault("auto.offset.reset", "earliest" if self.options.has("from-beginning") else "latest")
+        if self.options.has("from-beginning") and reset != "earliest":
+            print(
+                f"Can't simultaneously specify --from-beginning and 'auto.offset.reset={reset}', please remove one "
+                "option",
+                file=sys.stderr,
+            )
+            raise SystemExit(1)
+        return props, bool(groups)
+
+
+class ConsoleConsumer:
+    """Receives records one by one, formats them, counts them.
+
+    Mirrors: kafka.tools.ConsoleConsumer
+    Left out: checkZk, checkZkPathExists, checkAndMaybeDeleteOldPath, getOldConsumerProps, getNewConsumerProps,
+        setAutoOffsetResetValue, addShutdownHook, main -- old consumer, or part of ConsumerConfig and of main here
+    Differs: without --group the partitions are assigned directly, because nobody could ever find the offsets of the
+        random group that Kafka's tool would make up.
+    """
+
+    def __init__(self, config: ConsumerConfig) -> None:
+        self._config = config
+        self._consumer = Consumer({"enable.auto.commit": config.group_id_passed, **config.props})
+        self.message_count = 0
+
+    def run(self, output: BinaryIO) -> None:
+        """Until the end that the options ask for, or the end of the output; raises what goes wrong."""
+        try:
+            self._subscribe()
+            self.process(output)
+        finally:
+            self._consumer.close()
+            self.report_record_count()
+
+    def _subscribe(self) -> None:
+        config = self._config
+        if config.partition is not None:
+            self._consumer.assign([TopicPartition(config.topic, config.partition, config.offset)])
+        elif config.group_id_passed or config.whitelist is not None:
+            self._consumer.subscribe([f"^({config.whitelist})$" if config.whitelist else config.topic])
+        else:
+            self._consumer.assign([TopicPartition(config.topic, p, config.offset) for p in self._partitions()])
+
+    def _partitions(self) -> list[int]:
+        """The topic's partitions; asking for a topic that is not there creates it, as subscribing would."""
+        topic = self._config.topic
+        deadline_polls = int(_METADATA_TIMEOUT_S / _POLL_S)
+        for _ in range(deadline_polls):
+            metadata = self._consumer.list_topics(topic, timeout=_METADATA_TIMEOUT_S).topics[topic]
+            if metadata.partitions:
+                return sorted(metadata.partitions)
+            self._consumer.poll(_POLL_S)
+        raise KafkaException(metadata.error)
+
+    def process(self, output: BinaryIO) -> None:
+        config = self._config
+        for message in self._receive():
+            self.message_count += 1
+            try:
+                config.formatter.write_to(message, output)
+                output.flush()
+            except BrokenPipeError:
+                # Nobody listens any more; keep the interpreter from flushing into the same pipe at exit.
+                print("Unable to write to standard out, closing consumer.", file=sys.stderr)
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                return
+            if self.message_count == config.max_messages:
+                return
+
+    def _receive(self) -> Iterator[Message]:
+        timeout_ms = self._config.timeout_ms
+        if self._config.max_messages == 0:
+            return
+        waited = 0.0
+        while timeout_ms < 0 or waited * 1000 < timeout_ms:
+            wait = _POLL_S if timeout_ms < 0 else min(_POLL_S, timeout_ms / 1000)
+            message = self._consumer.poll(wait)
+            if message is None:
+                waited += wait
+                continue
+            if message.error() is not None:
+                raise KafkaException(message.error())
+            waited = 0.0
+            yield message
+
+    def report_record_count(self) -> None:
+        print(f"Processed a total of {self.message_count} messages", file=sys.stderr)
+
+
+def main(args: list[str]) -> int:
+    """The tool; 0 at a regular end, 1 for wrong options or an error of the consumer."""
+    config = ConsumerConfig(args)
+    status = 0
+    try:
+        ConsoleConsumer(config).run(sys.stdout.buffer)
+    except KafkaException as e:
+        print(f"Error processing message, terminating consumer process: {e}", file=sys.stderr)
+        status = 1
+    except KeyboardInterrupt:
+        print(file=sys.stderr)
+    if config.options.has("enable-systest-events"):
+        print("shutdown_complete")
+    return status

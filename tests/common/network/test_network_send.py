@@ -1,0 +1,79 @@
+"""Messages that leave in pieces of every size."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import pytest
+
+from kafka_py.common.network.byte_buffer_send import ByteBufferSend
+from kafka_py.common.network.network_send import NetworkSend
+from tests.common.network.network_support import FakeFileRecords, FakeTransport, frame
+
+
+def file(size: int, start: int = 0) -> Any:
+    return cast("Any", FakeFileRecords(size, start))
+
+
+@pytest.mark.parametrize("parts", [b"hello", [b"hel", bytearray(b"lo")], [b"", memoryview(b"hello"), b""], []])
+@pytest.mark.parametrize("room", [[], [0, 1, 1, 1, 1, 1, 1, 1, 1], [3, 100], [4, 0, 5], [0, 0, 9]])
+def test_bytes(parts: Any, room: list[int]) -> None:
+    transport = FakeTransport(room=room)
+    send = NetworkSend("7", parts)
+    whole = frame(b"hello" if parts else b"")
+    assert (send.destination(), send.size(), send.completed()) == ("7", len(whole), False)
+    total = 0
+    for _ in range(20):
+        if send.completed():
+            break
+        total += send.write_to(transport)
+    assert (bytes(transport.gathered), total, send.completed(), send.remaining()) == (whole, len(whole), True, 0)
+
+
+def test_small_message_is_one_write() -> None:
+    transport = FakeTransport()
+    NetworkSend("0", b"hello").write_to(transport)
+    assert transport.events == ["write9"]
+
+
+def test_header_waits_for_the_file_that_follows() -> None:
+    transport = FakeTransport()
+    send = NetworkSend("0", [b"head", b"er", file(100, 40), b"between", file(5)])
+    assert send.size() == 4 + 6 + 100 + 7 + 5
+    assert send.write_to(transport) == send.size()
+    assert transport.events == ["writev[8, 2]+", "file40:100", "write7+", "file0:5"]
+    assert send.completed()
+
+
+@pytest.mark.parametrize("step", [1, 2, 3, 7, 50])
+def test_files_in_pieces(step: int) -> None:
+    send = NetworkSend("0", [b"a" * 10, file(20, 5), file(0), b"b" * 3, file(4)])
+    transport = FakeTransport(room=[step] * 100)
+    total = 0
+    for _ in range(60):
+        if send.completed():
+            break
+        total += send.write_to(transport)
+    expected = frame(b"a" * 10 + b"f" * 20 + b"b" * 3 + b"f" * 4)
+    assert (bytes(transport.gathered), total) == (expected, len(expected))
+
+
+def test_many_parts() -> None:
+    parts = [bytes([i % 256]) for i in range(3000)]
+    transport = FakeTransport()
+    send = NetworkSend("0", parts)
+    while not send.completed():
+        send.write_to(transport)
+    assert bytes(transport.gathered) == frame(b"".join(parts))
+
+
+@pytest.mark.parametrize("room", [[], [1] * 9, [5, 4], [0, 9]])
+def test_byte_buffer_send(room: list[int]) -> None:
+    transport = FakeTransport(room=room)
+    send = ByteBufferSend.size_prefixed("5", b"hello")
+    assert (send.size(), send.destination(), send.completed()) == (9, "5", False)
+    for _ in range(10):
+        if send.completed():
+            break
+        send.write_to(transport)
+    assert (bytes(transport.gathered), send.remaining()) == (frame(b"hello"), 0)

@@ -1,0 +1,121 @@
+"""Readiness, lazy muting and wake-ups."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_py.common.network.nio_selector import OP_READ, OP_WRITE, NioSelector
+from tests.common.network.network_support import socket_pair
+
+
+@pytest.fixture
+def selector() -> Iterator[NioSelector]:
+    made = NioSelector()
+    yield made
+    made.close()
+
+
+def test_muting_costs_no_system_call_until_data_comes(selector: NioSelector) -> None:
+    ours, theirs = socket_pair()
+    with ours, theirs:
+        key = selector.register(ours, OP_READ)
+        key.remove(OP_READ)
+        assert key.registered == OP_READ
+        theirs.send(b"x")
+        assert selector.select(100) == []
+        assert key.registered == 0
+        assert selector.select(0) == []
+        key.add(OP_READ)
+        assert (selector.select(100), key.ready, key.registered) == ([key], OP_READ, OP_READ)
+        key.cancel()
+        assert not list(selector.keys())
+
+
+def test_a_broken_connection_does_not_spin_while_muted(selector: NioSelector) -> None:
+    ours, theirs = socket_pair()
+    with ours:
+        key = selector.register(ours, OP_READ)
+        key.remove(OP_READ)
+        theirs.setsockopt(1, 13, b"\1\0\0\0\0\0\0\0")  # SO_LINGER 0: a reset
+        theirs.close()
+        assert selector.select(100) == []
+        assert key.registered == 0
+        key.add(OP_READ)
+        assert selector.select(100) == [key]
+        key.cancel()
+
+
+def test_write_interest(selector: NioSelector) -> None:
+    ours, theirs = socket_pair()
+    with ours, theirs:
+        key = selector.register(ours, OP_READ)
+        assert selector.select(0) == []
+        key.add(OP_WRITE)
+        assert selector.select(0) == [key]
+        assert key.is_writable()
+        assert not key.is_readable()
+        key.remove(OP_WRITE)
+        assert selector.select(0) == []
+
+
+def test_wakeup_before_select_makes_it_return_at_once(selector: NioSelector) -> None:
+    selector.wakeup()
+    start = time.perf_counter()
+    assert selector.select(5000) == []
+    assert time.perf_counter() - start < 1
+
+
+def test_wakeup_of_a_sleeping_select(selector: NioSelector) -> None:
+    woken = threading.Event()
+
+    def sleep() -> None:
+        selector.select(5000)
+        woken.set()
+
+    thread = threading.Thread(target=sleep)
+    thread.start()
+    while not selector._sleeping:
+        pass
+    for _ in range(3):
+        selector.wakeup()
+    assert woken.wait(2)
+    thread.join()
+    selector.select(0)
+    assert not selector._written
+    assert "sleeping=False" in repr(selector)
+
+
+def test_no_wakeup_is_lost() -> None:
+    selector = NioSelector()
+    rounds = 300
+    turns: list[int] = []
+    go = threading.Semaphore(0)
+
+    def sleeper() -> None:
+        for turn in range(rounds):
+            go.release()
+            selector.select(5000)
+            turns.append(turn)
+
+    thread = threading.Thread(target=sleeper)
+    start = time.perf_counter()
+    thread.start()
+    for _ in range(rounds):
+        go.acquire()
+        selector.wakeup()
+    thread.join()
+    selector.close()
+    assert len(turns) == rounds
+    assert time.perf_counter() - start < 4
+
+
+def test_closed_selector_ignores_wakeup() -> None:
+    selector = NioSelector()
+    selector.close()
+    selector.close()
+    selector.wakeup()
+    assert not selector.is_open()

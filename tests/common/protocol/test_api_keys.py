@@ -1,0 +1,79 @@
+"""The keys of the protocol."""
+
+from __future__ import annotations
+
+import pickle
+
+import pytest
+
+from kafka_py.common.protocol.api_keys import ApiKeys
+from tests.common.protocol.golden import golden
+
+
+def test_43_keys_in_the_order_of_their_ids() -> None:
+    assert [key.id for key in ApiKeys.values()] == list(range(43))
+    assert ApiKeys.MAX_API_KEY == 42
+    assert ApiKeys.for_id(23) is ApiKeys.OFFSET_FOR_LEADER_EPOCH
+    assert (str(ApiKeys.LIST_OFFSETS), ApiKeys.LIST_OFFSETS.name) == ("LIST_OFFSETS", "ListOffsets")
+
+
+@pytest.mark.ported("ApiKeysTest.testForIdWithInvalidIdLow")
+@pytest.mark.ported("ApiKeysTest.testForIdWithInvalidIdHigh")
+@pytest.mark.parametrize("id_", [-1, 43, 10000])
+def test_unknown_id(id_: int) -> None:
+    assert not ApiKeys.has_id(id_)
+    with pytest.raises(ValueError, match=f"Unexpected ApiKeys id `{id_}`, it should be between `0` and `42`"):
+        ApiKeys.for_id(id_)
+
+
+@pytest.mark.ported("ApiKeysTest.schemaVersionOutOfRange")
+@pytest.mark.parametrize("version", [-1, 8])
+def test_unknown_version(version: int) -> None:
+    assert not ApiKeys.PRODUCE.is_version_supported(version)
+    with pytest.raises(ValueError, match=f"Invalid version for API key PRODUCE: {version}"):
+        ApiKeys.PRODUCE.request_schema(version)
+
+
+def test_cluster_actions_and_magic() -> None:
+    actions = {key.id for key in ApiKeys.values() if key.cluster_action}
+    assert actions == {4, 5, 6, 7, 23, 27}
+    assert all(key.is_cluster_action == (key.id in actions) for key in ApiKeys.values())
+    assert {key.id for key in ApiKeys.values() if key.min_required_inter_broker_magic == 2} == {24, 25, 26, 27, 28}
+
+
+def test_requests_that_keep_their_buffer() -> None:
+    keeping = {key.name for key in ApiKeys.values() if key.requires_delayed_allocation}
+    assert keeping == {
+        "Produce",
+        "JoinGroup",
+        "SyncGroup",
+        "SaslAuthenticate",
+        "RenewDelegationToken",
+        "ExpireDelegationToken",
+    }
+
+
+def test_header_versions() -> None:
+    assert ApiKeys.CONTROLLED_SHUTDOWN.request_header_version(0) == 0
+    assert ApiKeys.CONTROLLED_SHUTDOWN.request_header_version(1) == 1
+    assert [ApiKeys.API_VERSIONS.request_header_version(v) for v in (0, 2, 3, 99)] == [1, 1, 2, 1]
+    assert [ApiKeys.API_VERSIONS.response_header_version(v) for v in (0, 3, 99)] == [0, 0, 0]
+    assert ApiKeys.PRODUCE.request_header_version(7) == 1
+
+
+def test_response_header_of_golden_frames() -> None:
+    for message in golden():
+        if not message.is_request:
+            header = len(message.frame) - 4 - len(message.body)
+            assert message.key.response_header_version(message.version) == header - 4, message.id
+
+
+def test_response_of_a_broker_that_lacks_the_version() -> None:
+    version_0 = b"\x00\x23\x00\x00\x00\x01\x00\x12\x00\x00\x00\x01"
+    struct = ApiKeys.API_VERSIONS.parse_response(3, version_0)
+    assert struct.get("error_code") == 35
+    assert struct.get("api_versions")[0].get("max_version") == 1
+
+
+def test_copies_are_the_same_object() -> None:
+    assert pickle.loads(pickle.dumps(ApiKeys.FETCH)) is ApiKeys.FETCH

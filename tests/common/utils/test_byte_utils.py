@@ -1,0 +1,126 @@
+"""Varints, unsigned integers and checksums."""
+
+from __future__ import annotations
+
+import zlib
+
+import pytest
+
+from kafka_py.common.utils.byte_utils import ByteUtils
+from kafka_py.common.utils.checksums import Checksums
+from kafka_py.common.utils.crc32 import Crc32
+from kafka_py.common.utils.crc32c import Crc32C
+from kafka_py.common.utils.xx_hash32 import xx_hash32
+
+INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
+LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
+
+VARINTS = [
+    (0, "00"),
+    (-1, "01"),
+    (1, "02"),
+    (63, "7E"),
+    (-64, "7F"),
+    (64, "80 01"),
+    (-65, "81 01"),
+    (8191, "FE 7F"),
+    (-8192, "FF 7F"),
+    (8192, "80 80 01"),
+    (-8193, "81 80 01"),
+    (1048575, "FE FF 7F"),
+    (1048576, "80 80 80 01"),
+    (134217727, "FE FF FF 7F"),
+    (134217728, "80 80 80 80 01"),
+    (INT_MAX, "FE FF FF FF 0F"),
+    (INT_MIN, "FF FF FF FF 0F"),
+]
+VARLONGS = [
+    *VARINTS,
+    (17179869183, "FE FF FF FF 7F"),
+    (-17179869185, "81 80 80 80 80 01"),
+    (LONG_MAX, "FE FF FF FF FF FF FF FF FF 01"),
+    (LONG_MIN, "FF FF FF FF FF FF FF FF FF 01"),
+]
+
+
+@pytest.mark.ported("ByteUtilsTest.testVarintSerde")
+@pytest.mark.parametrize(("value", "encoded"), VARINTS)
+def test_varint_serde(value: int, encoded: str) -> None:
+    out = bytearray()
+    ByteUtils.write_varint(value, out)
+    assert out == bytes.fromhex(encoded)
+    assert ByteUtils.read_varint(b"??" + out, 2) == (value, 2 + len(out))
+    assert ByteUtils.size_of_varint(value) == len(out)
+
+
+@pytest.mark.ported("ByteUtilsTest.testVarlongSerde")
+@pytest.mark.parametrize(("value", "encoded"), VARLONGS)
+def test_varlong_serde(value: int, encoded: str) -> None:
+    out = bytearray()
+    ByteUtils.write_varlong(value, out)
+    assert out == bytes.fromhex(encoded)
+    assert ByteUtils.read_varlong(memoryview(out), 0) == (value, len(out))
+    assert ByteUtils.size_of_varlong(value) == len(out)
+
+
+@pytest.mark.ported("ByteUtilsTest.testInvalidVarint")
+def test_invalid_varint() -> None:
+    with pytest.raises(ValueError, match="Varint is too long"):
+        ByteUtils.read_varint(b"\xff\xff\xff\xff\xff\x01", 0)
+    with pytest.raises(IndexError):
+        ByteUtils.read_varint(b"\xff\xff", 0)
+
+
+@pytest.mark.ported("ByteUtilsTest.testInvalidVarlong")
+def test_invalid_varlong() -> None:
+    with pytest.raises(ValueError, match="Varlong is too long"):
+        ByteUtils.read_varlong(b"\xff" * 10 + b"\x01", 0)
+
+
+def test_unsigned_varint_sizes() -> None:
+    for value in (0, 127, 128, 16383, 16384, (1 << 32) - 1):
+        out = bytearray()
+        ByteUtils.write_unsigned_varint(value, out)
+        assert len(out) == ByteUtils.size_of_unsigned_varint(value)
+        assert ByteUtils.read_unsigned_varint(out, 0) == (value, len(out))
+
+
+@pytest.mark.ported("ByteUtilsTest.testReadUnsignedInt")
+def test_unsigned_int() -> None:
+    buffer = bytearray(6)
+    ByteUtils.write_unsigned_int(buffer, 1, 133_444)
+    assert ByteUtils.read_unsigned_int(buffer, 1) == 133_444
+    ByteUtils.write_unsigned_int_le(buffer, 1, -2)
+    assert buffer == b"\x00\xfe\xff\xff\xff\x00"
+    assert ByteUtils.read_unsigned_int_le(buffer, 1) == 0xFFFFFFFE
+
+
+def test_crc32c_of_known_vectors() -> None:
+    assert Crc32C.compute(b"123456789") == 0xE3069283
+    assert Crc32C.compute(bytes(32)) == 0x8A9136AA
+    assert Crc32C.compute(memoryview(b"..123456789.."), 2, 9) == 0xE3069283
+    assert Crc32C.update(Crc32C.compute(b"1234"), b"56789") == 0xE3069283
+
+
+def test_crc32_step_by_step() -> None:
+    checksum = Crc32()
+    Checksums.update_int(checksum, -2)
+    Checksums.update_long(checksum, 7)
+    Checksums.update(checksum, b"-abc-", 1, 3)
+    everything = b"\xff\xff\xff\xfe" + bytes(7) + b"\x07abc"
+    assert checksum.get_value() == zlib.crc32(everything) == Crc32.crc32(b"?" + everything, 1)
+    checksum.reset()
+    assert checksum.get_value() == 0
+
+
+@pytest.mark.parametrize(
+    ("data", "expected"),
+    [
+        (b"", 0x02CC5D05),
+        (b"a", 0x550D7456),
+        (b"abc", 0x32D153FF),
+        (b"Nobody inspects the spammish repetition", 0xE2293B2F),
+    ],
+)
+def test_xx_hash32_of_known_vectors(data: bytes, expected: int) -> None:
+    assert xx_hash32(data) == expected

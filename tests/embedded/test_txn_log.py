@@ -1,0 +1,154 @@
+"""The log and its recovery: a torn end at every byte, damage elsewhere, snapshots."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from kafka_py.embedded.data_tree import (
+    CloseSessionTxn,
+    CreateSessionTxn,
+    CreateTxn,
+    DataTree,
+    DeleteTxn,
+    SetAclTxn,
+    SetDataTxn,
+    Txn,
+)
+from kafka_py.embedded.txn_log import DamagedLogException, LoggedTxn, TxnLog, decode, encode
+from kafka_py.zookeeper.zoo_defs import Ids
+
+OPEN = tuple(Ids.OPEN_ACL_UNSAFE)
+TXNS: list[list[Txn]] = [
+    [CreateSessionTxn(7, 5000)],
+    [CreateTxn("/a", b"one", OPEN, 0)],
+    [CreateTxn("/a/e", None, OPEN, 7)],
+    [SetDataTxn("/a", b"two"), CreateTxn("/b", b"", OPEN, 0)],
+    [SetAclTxn("/b", tuple(Ids.READ_ACL_UNSAFE))],
+    [DeleteTxn("/b")],
+    [CloseSessionTxn(7)],
+]
+
+
+def ignore(event_type: object, path: str) -> None:
+    """No watcher."""
+
+
+def write(folder: Path, txns: list[list[Txn]], **options: int) -> list[bytes]:
+    """Log the transactions; returns the tree as bytes before and after each of them."""
+    log = TxnLog(folder, force_sync=False, **options)
+    tree = log.recover()
+    states = [dump(tree)]
+    for of_one in txns:
+        zxid = tree.last_zxid + 1
+        for txn in of_one:
+            tree.apply(txn, zxid, 1000 + zxid, ignore)
+        log.append(LoggedTxn(zxid, 1000 + zxid, of_one))
+        log.commit()
+        log.snapshot_if_due(tree)
+        states.append(dump(tree))
+    log.close()
+    return states
+
+
+def dump(tree: DataTree) -> bytes:
+    return b"".join(tree.serialize())
+
+
+def recovered(folder: Path) -> bytes:
+    log = TxnLog(folder, force_sync=False)
+    tree = log.recover()
+    log.close()
+    return dump(tree)
+
+
+def only_log(folder: Path) -> Path:
+    (path,) = (folder / "kafka_py-1").glob("log.*")
+    return path
+
+
+def test_each_kind_of_transaction_survives_its_bytes() -> None:
+    for of_one in TXNS:
+        assert decode(encode(LoggedTxn(5, 6, of_one))) == LoggedTxn(5, 6, of_one)
+
+
+def test_recovery_gives_the_same_tree(tmp_path: Path) -> None:
+    states = write(tmp_path, TXNS)
+    assert recovered(tmp_path) == states[-1]
+    again = write(tmp_path, [[CreateTxn("/later", b"", OPEN, 0)]])
+    assert again[0] == states[-1]
+    assert recovered(tmp_path) == again[-1]
+
+
+def test_a_torn_end_is_cut_at_every_byte(tmp_path: Path) -> None:
+    states = write(tmp_path / "whole", TXNS)
+    data = only_log(tmp_path / "whole").read_bytes()
+    ends = [0]
+    while ends[-1] < len(data):
+        ends.append(ends[-1] + 8 + int.from_bytes(data[ends[-1] : ends[-1] + 4], "big"))
+    torn = tmp_path / "torn"
+    folder = torn / "kafka_py-1"
+    folder.mkdir(parents=True)
+    for length in range(len(data) + 1):
+        (folder / "log.1").write_bytes(data[:length])
+        whole = sum(1 for end in ends[1:] if end <= length)
+        assert recovered(torn) == states[whole]
+        assert (folder / "log.1").stat().st_size == ends[whole]
+
+
+def test_a_record_with_a_wrong_byte_is_cut_too(tmp_path: Path) -> None:
+    states = write(tmp_path, TXNS)
+    path = only_log(tmp_path)
+    data = bytearray(path.read_bytes())
+    data[-1] ^= 1
+    path.write_bytes(data)
+    assert recovered(tmp_path) == states[-2]
+
+
+def test_zeros_after_the_end_are_cut(tmp_path: Path) -> None:
+    states = write(tmp_path, TXNS)
+    path = only_log(tmp_path)
+    path.write_bytes(path.read_bytes() + bytes(100))
+    assert recovered(tmp_path) == states[-1]
+
+
+def test_snapshots_bound_the_log_and_old_files_go(tmp_path: Path) -> None:
+    many: list[list[Txn]] = [[CreateTxn(f"/n{i}", b"x", OPEN, 0)] for i in range(60)]
+    states = write(tmp_path, many, snap_count=10)
+    folder = tmp_path / "kafka_py-1"
+    assert len(list(folder.glob("snapshot.*"))) == 3
+    assert len(list(folder.glob("log.*"))) == 3
+    assert recovered(tmp_path) == states[-1]
+
+
+def test_a_broken_snapshot_is_passed_over(tmp_path: Path) -> None:
+    many: list[list[Txn]] = [[CreateTxn(f"/n{i}", b"x", OPEN, 0)] for i in range(25)]
+    states = write(tmp_path, many, snap_count=10)
+    newest, oldest = tmp_path / "kafka_py-1" / "snapshot.14", tmp_path / "kafka_py-1" / "snapshot.a"
+    newest.write_bytes(newest.read_bytes()[:-9])
+    assert recovered(tmp_path) == states[-1]
+    oldest.write_bytes(b"")
+    with pytest.raises(DamagedLogException, match="no snapshot"):
+        recovered(tmp_path)
+
+
+def test_damage_that_is_not_at_the_end_stops_recovery(tmp_path: Path) -> None:
+    write(tmp_path, TXNS)
+    path = only_log(tmp_path)
+    write(tmp_path, [], snap_count=0)
+    shutil.copy(path, path.with_name("log.8"))
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(DamagedLogException, match="is broken at byte"):
+        recovered(tmp_path)
+
+
+def test_a_gap_in_the_log_stops_recovery(tmp_path: Path) -> None:
+    write(tmp_path, TXNS)
+    path = only_log(tmp_path)
+    data = path.read_bytes()
+    first = 8 + int.from_bytes(data[:4], "big")
+    path.write_bytes(data[first:])
+    with pytest.raises(DamagedLogException, match="goes on with 2 after 0"):
+        recovered(tmp_path)

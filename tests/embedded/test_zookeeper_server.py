@@ -1,0 +1,354 @@
+"""The embedded ZooKeeper as its clients see it; what Apache's does as well runs against both."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import struct
+import subprocess
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import (
+    BadArgumentsError,
+    BadVersionError,
+    InvalidACLError,
+    NoAuthError,
+    NoChildrenForEphemeralsError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+    RuntimeInconsistency,
+)
+from kazoo.security import ACL, Id, make_digest_acl
+
+from kafka_py.embedded.zookeeper_server import ZooKeeperServer
+from tests.embedded.servers import Server
+
+WAIT_S = 10
+
+
+@contextlib.contextmanager
+def connected(connect_string: str, **options: Any) -> Iterator[Any]:
+    client = KazooClient(connect_string, timeout=options.pop("timeout", 5.0), **options)
+    client.start()
+    try:
+        yield client
+    finally:
+        client.stop()
+        client._safe_close()  # for the clients that a test has told to let their session be
+        client.close()
+
+
+@pytest.fixture
+def client(zk_connect: str) -> Iterator[Any]:
+    with connected(zk_connect) as client:
+        yield client
+
+
+def raw(server: Server, sent: bytes) -> bytes:
+    with socket.create_connection((server.host, server.port), timeout=WAIT_S) as sock:
+        sock.sendall(sent)
+        answer = b""
+        while part := sock.recv(65536):
+            answer += part
+        return answer
+
+
+class TestBothServers:
+    """What a client can tell of a server: ours must be as Apache's."""
+
+    def test_nodes_and_their_state(self, client: Any) -> None:
+        assert client.create("/a", b"one") == "/a"
+        path, stat = client.create("/a/b", b"", include_data=True)
+        assert (path, stat.version, stat.dataLength) == ("/a/b", 0, 0)
+        stat = client.set("/a", b"three")
+        assert (stat.version, stat.dataLength, stat.numChildren, stat.cversion) == (1, 5, 1, 1)
+        assert stat.mzxid > stat.czxid
+        assert stat.pzxid > stat.czxid
+        client.delete("/a/b")
+        stat = client.exists("/a")
+        assert (stat.numChildren, stat.cversion, stat.version) == (0, 2, 1)
+        children, stat = client.get_children("/a", include_data=True)
+        assert (children, stat.cversion) == ([], 2)
+
+    def test_what_is_refused(self, client: Any) -> None:
+        client.create("/a", b"")
+        client.create("/a/e", b"", ephemeral=True)
+        refused: list[tuple[Callable[[], object], type[Exception]]] = [
+            (lambda: client.create("/a", b""), NodeExistsError),
+            (lambda: client.create("/x/y", b""), NoNodeError),
+            (lambda: client.create("/a/e/c", b""), NoChildrenForEphemeralsError),
+            (lambda: client.delete("/a"), NotEmptyError),
+            (lambda: client.delete("/a/e", version=3), BadVersionError),
+            (lambda: client.set("/a", b"", version=3), BadVersionError),
+            (lambda: client.get("/x"), NoNodeError),
+            (lambda: client.create("/a/\x01", b""), BadArgumentsError),
+            (lambda: client.create("/acl", b"", acl=[ACL(31, Id("nonsense", "x"))]), InvalidACLError),
+        ]
+        for action, error in refused:
+            with pytest.raises(error):
+                action()
+
+    def test_sequential_numbers_count_creations(self, client: Any) -> None:
+        client.create("/s", b"")
+        assert client.create("/s/x", b"", sequence=True) == "/s/x0000000000"
+        client.create("/s/plain", b"")
+        client.delete("/s/x0000000000")
+        assert client.create("/s/x", b"", sequence=True) == "/s/x0000000002"
+
+    def test_a_multi_is_all_or_nothing(self, client: Any) -> None:
+        client.create("/m", b"0")
+        transaction = client.transaction()
+        transaction.create("/m/a", b"1")
+        transaction.set_data("/m", b"1")
+        transaction.check("/m", 1)
+        transaction.delete("/m/a")
+        results = transaction.commit()
+        assert results[0] == "/m/a"
+        assert results[1].version == 1
+        assert results[2:] == [True, True]
+        before = client.exists("/m")
+        transaction = client.transaction()
+        transaction.create("/m/b", b"")
+        transaction.create("/m/e", b"", ephemeral=True)
+        transaction.set_data("/m", b"2")
+        transaction.delete("/absent")
+        transaction.create("/m/never", b"")
+        kinds = [type(result) for result in transaction.commit()]
+        assert kinds == [RolledBackError] * 3 + [NoNodeError, RuntimeInconsistency]
+        assert client.exists("/m") == before
+        assert client.get_children("/m") == []
+        assert client.get("/m")[0] == b"1"
+
+    def test_access_lists_keep_others_out(self, client: Any, zk_connect: str) -> None:
+        acl = make_digest_acl("joe", "secret", all=True)
+        client.create("/mine", b"x", acl=[acl])
+        kept_out: list[Callable[[], object]] = [
+            lambda: client.get("/mine"),
+            lambda: client.set("/mine", b""),
+            lambda: client.create("/mine/c"),
+        ]
+        for action in kept_out:
+            with pytest.raises(NoAuthError):
+                action()
+        with connected(zk_connect, auth_data=[("digest", "joe:secret")]) as joe:
+            assert joe.get("/mine")[0] == b"x"
+            joe.create("/mine/c", b"")
+        client.add_auth("digest", "joe:secret")
+        assert client.get("/mine")[0] == b"x"
+        assert client.get_acls("/mine")[0] == [acl]
+
+    def test_watches_fire_once_and_in_order(self, client: Any) -> None:
+        events: list[tuple[str, str]] = []
+        done = threading.Event()
+
+        def note(event: Any) -> None:
+            events.append((event.type, event.path))
+
+        client.exists("/w", watch=note)
+        client.create("/w", b"")
+        client.get("/w", watch=note)
+        client.set("/w", b"1")
+        client.set("/w", b"2")
+        client.get_children("/w", watch=note)
+        client.create("/w/c", b"")
+        client.exists("/w/c", watch=note)
+        client.delete("/w/c")
+        client.exists("/end", watch=lambda event: done.set())
+        client.create("/end", b"")
+        assert done.wait(WAIT_S)
+        assert events == [("CREATED", "/w"), ("CHANGED", "/w"), ("CHILD", "/w"), ("DELETED", "/w/c")]
+
+    def test_ephemeral_nodes_end_with_their_session(self, client: Any, zk_connect: str) -> None:
+        gone = threading.Event()
+        with connected(zk_connect) as other:
+            other.create("/e", b"", ephemeral=True)
+            assert client.exists("/e", watch=lambda event: gone.set()).ephemeralOwner == other.client_id[0]
+        assert gone.wait(WAIT_S)
+        assert client.exists("/e") is None
+
+    def test_a_session_can_be_taken_over(self, zk_connect: str) -> None:
+        with connected(zk_connect) as first:
+            first.create("/e", b"", ephemeral=True)
+            session = first.client_id
+            lost = threading.Event()
+            first.add_listener(lambda state: lost.set())
+            first._stopped.set()  # or it would take the session back
+            with connected(zk_connect, client_id=session) as second:
+                assert second.client_id == session
+                assert second.exists("/e").ephemeralOwner == session[0]
+                assert lost.wait(WAIT_S)
+
+    @pytest.mark.slow
+    def test_a_silent_client_expires(self, server: Server, client: Any) -> None:
+        chroot = client.chroot
+        gone = threading.Event()
+        request = struct.pack(">iqiqi", 0, 0, 1000, 0, 16) + bytes(16)
+        with socket.create_connection((server.host, server.port), timeout=WAIT_S) as sock:
+            sock.sendall(struct.pack(">i", len(request)) + request)
+            answer = sock.recv(4096)
+            assert struct.unpack_from(">i", answer, 8)[0] == 1000
+            path = f"{chroot}/silent".encode()
+            create = struct.pack(">iii", 1, 1, len(path)) + path + struct.pack(">i", -1)
+            create += struct.pack(">iii5si6si", 1, 31, 5, b"world", 6, b"anyone", 1)
+            sock.sendall(struct.pack(">i", len(create)) + create)
+            sock.recv(4096)
+            assert client.exists("/silent", watch=lambda event: gone.set())
+            assert gone.wait(WAIT_S)
+
+    def test_four_letter_words(self, server: Server) -> None:
+        assert raw(server, b"ruok") == b"imok"
+        assert raw(server, b"isro") == b"rw"
+        assert b"Mode: standalone" in raw(server, b"srvr")
+        stat = raw(server, b"stat").decode()
+        assert "Clients:" in stat
+        assert "Node count: " in stat
+        assert "zk_znode_count\t" in raw(server, b"mntr").decode()
+        assert f"clientPort={server.port}" in raw(server, b"conf").decode()
+
+
+class TestEmbedded:
+    """What only ours promises, or what only ours can be asked."""
+
+    @pytest.fixture
+    def data_dir(self, tmp_path: Path) -> Path:
+        return tmp_path / "zk"
+
+    def test_the_tree_and_the_sessions_outlive_a_restart(self, data_dir: Path) -> None:
+        with ZooKeeperServer(data_dir, force_sync=False) as server, connected(server.connect_string) as client:
+            client.create("/a", b"kept")
+            client.create("/e", b"", ephemeral=True)
+            client.set("/a", b"kept too")
+            before, session = client.get("/a"), client.client_id
+            client._stopped.set()  # it goes without closing its session
+            server.shutdown()
+            with ZooKeeperServer(data_dir, force_sync=False) as again:
+                with connected(again.connect_string, client_id=session) as back:
+                    assert back.client_id == session
+                    assert back.get("/a") == before
+                    assert back.exists("/e").ephemeralOwner == session[0]
+                with connected(again.connect_string) as other:
+                    assert other.exists("/e") is None
+
+    def test_an_unknown_session_and_a_wrong_password_are_refused(self, embedded_server: ZooKeeperServer) -> None:
+        with connected(embedded_server.connect_string) as client:
+            for session_id in (12345, client.client_id[0]):
+                request = struct.pack(">iqiqi", 0, 0, 5000, session_id, 16) + b"x" * 16
+                answer = raw(embedded_server, struct.pack(">i", len(request)) + request)
+                assert struct.unpack_from(">iiiq", answer) == (36, 0, 0, 0)
+
+    def test_a_client_that_has_seen_more_is_refused(self, embedded_server: ZooKeeperServer) -> None:
+        request = struct.pack(">iqiqi", 0, 1 << 60, 5000, 0, 16) + bytes(16)
+        assert raw(embedded_server, struct.pack(">i", len(request)) + request) == b""
+
+    @pytest.mark.parametrize("junk", [b"GET / HTTP/1.1\r\n\r\n", struct.pack(">i", -1), struct.pack(">i", 3) + b"abc"])
+    def test_junk_ends_only_its_own_connection(self, embedded_server: ZooKeeperServer, junk: bytes) -> None:
+        assert raw(embedded_server, junk) == b""
+        assert raw(embedded_server, b"ruok") == b"imok"
+
+    def test_a_torn_request_after_connecting_ends_the_connection(self, embedded_server: ZooKeeperServer) -> None:
+        request = struct.pack(">iqiqi", 0, 0, 5000, 0, 16) + bytes(16)
+        create = struct.pack(">iii", 1, 1, 1 << 20)
+        message = struct.pack(">i", len(request)) + request + struct.pack(">i", len(create)) + create
+        assert len(raw(embedded_server, message)) == 4 + 36
+
+    def test_an_unknown_operation_is_answered(self, embedded_server: ZooKeeperServer) -> None:
+        with socket.create_connection((embedded_server.host, embedded_server.port), timeout=WAIT_S) as sock:
+            request = struct.pack(">iqiqi", 0, 0, 5000, 0, 16) + bytes(16)
+            sock.sendall(struct.pack(">i", len(request)) + request)
+            assert len(sock.recv(4096)) == 40
+            sock.sendall(struct.pack(">iii", 8, 7, 99))
+            length, xid, _, error = struct.unpack(">iiqi", sock.recv(4096))
+            assert (length, xid, error) == (16, 7, -6)
+
+    def test_requests_that_arrive_byte_by_byte(self, embedded_server: ZooKeeperServer) -> None:
+        request = struct.pack(">iqiqi", 0, 0, 5000, 0, 16) + bytes(16)
+        with socket.create_connection((embedded_server.host, embedded_server.port), timeout=WAIT_S) as sock:
+            sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            for byte in struct.pack(">i", len(request)) + request:
+                sock.send(bytes([byte]))
+            assert len(sock.recv(4096)) == 40
+
+    def test_too_many_connections_from_one_address(self, data_dir: Path) -> None:
+        with ZooKeeperServer(data_dir, max_client_cnxns=1, force_sync=False) as server:
+            with connected(server.connect_string):
+                assert raw(server, b"") == b""
+            assert raw(server, b"ruok") == b"imok"
+
+    def test_session_timeouts_stay_within_the_ticks(self, data_dir: Path) -> None:
+        with ZooKeeperServer(data_dir, tick_time=1000, force_sync=False) as server:
+            for asked, given in ((1, 2000), (5000, 5000), (10**6, 20000)):
+                with connected(server.connect_string, timeout=asked / 1000) as client:
+                    assert server.tree.sessions[client.client_id[0]] == given
+
+    def test_an_expired_session_loses_its_ephemeral_nodes(self, embedded_server: ZooKeeperServer) -> None:
+        with connected(embedded_server.connect_string) as watcher, connected(embedded_server.connect_string) as client:
+            gone = threading.Event()
+            client.create("/expired", b"", ephemeral=True)
+            watcher.exists("/expired", watch=lambda event: gone.set())
+            embedded_server.expire_session(client.client_id[0])
+            assert gone.wait(WAIT_S)
+
+    def test_one_fsync_serves_all_requests_of_a_turn(
+        self, embedded_server: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        calls: list[int] = []
+        real = os.fdatasync
+
+        def counted(fd: int) -> None:
+            calls.append(fd)
+            real(fd)
+
+        monkeypatch.setattr(os, "fdatasync", counted)
+        with connected(embedded_server.connect_string) as client:
+            client.create("/group", b"")
+            calls.clear()
+            for result in [client.set_async("/group", b"%d" % i) for i in range(500)]:
+                result.get()
+            assert 0 < len(calls) < 500
+
+    def test_no_answer_leaves_before_the_log_is_on_disk(self, data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with ZooKeeperServer(data_dir) as server:
+            with socket.create_connection((server.host, server.port), timeout=WAIT_S) as sock:
+                request = struct.pack(">iqiqi", 0, 0, 5000, 0, 16) + bytes(16)
+
+                def broken(fd: int) -> None:
+                    raise OSError(5, "the disk is gone")
+
+                monkeypatch.setattr(os, "fdatasync", broken)
+                sock.sendall(struct.pack(">i", len(request)) + request)
+                assert sock.recv(4096) == b""
+            server.await_shutdown()
+
+    @pytest.mark.slow
+    def test_what_was_acknowledged_survives_kill_9(self, data_dir: Path) -> None:
+        code = (
+            "import sys; from kafka_py.embedded.zookeeper_server import ZooKeeperServer; "
+            "server = ZooKeeperServer(sys.argv[1]).startup(); print(server.port, flush=True); server.await_shutdown()"
+        )
+        with subprocess.Popen([sys.executable, "-c", code, str(data_dir)], stdout=subprocess.PIPE) as process:
+            assert process.stdout is not None
+            port = int(process.stdout.readline())
+            client = KazooClient(f"127.0.0.1:{port}", timeout=5.0)
+            client.start()
+            acknowledged = []
+            pending = [(i, client.create_async(f"/n{i}", b"%d" % i)) for i in range(300)]
+            for i, result in pending[:150]:
+                result.get()
+                acknowledged.append(i)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            client.stop()
+            client.close()
+        with ZooKeeperServer(data_dir, force_sync=False) as server:
+            for i in acknowledged:
+                assert server.tree.nodes[f"/n{i}"].data == b"%d" % i

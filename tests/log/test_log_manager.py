@@ -1,0 +1,420 @@
+"""LogManager: directories, loading, retention, flushing, checkpoints, deletion, failures."""
+
+from __future__ import annotations
+
+import pathlib
+from collections import Counter
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from kafka_py.common.errors import (
+    IllegalStateException,
+    KafkaException,
+    KafkaStorageException,
+    LogDirNotFoundException,
+    OffsetOutOfRangeException,
+)
+from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.common.utils.exit import Exit
+from kafka_py.log.cleaner_config import CleanerConfig
+from kafka_py.log.log import Log
+from kafka_py.log.log_config import LogConfig
+from kafka_py.log.log_manager import LogManager
+from kafka_py.server.broker_states import BrokerState, RecoveringFromUncleanShutdown
+from kafka_py.server.broker_topic_stats import BrokerTopicStats
+from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
+from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
+from kafka_py.testing.mock_time import MockTime
+from tests.log.log_harness import as_leader, log_config, offsets, singleton
+
+MAX_LOG_AGE_MS = 10 * 60 * 1000
+TP = TopicPartition("kafka", 0)
+CONFIG = log_config(segment_bytes=1024, retention_ms=MAX_LOG_AGE_MS, segment_index_bytes=4096)
+
+
+class Managers:
+    """Creates managers over directories of one test."""
+
+    def __init__(self, tmp_path: pathlib.Path) -> None:
+        self.dir = tmp_path / "logs"
+        self.time = MockTime()
+        self.channel = LogDirFailureChannel(10)
+        self.state = BrokerState()
+        self.created: list[LogManager] = []
+
+    def create(
+        self, dirs: Sequence[pathlib.Path] | None = None, offline: Sequence[pathlib.Path] = (), threads: int = 2
+    ) -> LogManager:
+        manager = LogManager(
+            log_dirs=dirs or [self.dir],
+            initial_offline_dirs=offline,
+            topic_configs={},
+            initial_default_config=CONFIG,
+            cleaner_config=CleanerConfig(enable_cleaner=False),
+            recovery_threads_per_data_dir=threads,
+            flush_check_ms=1000,
+            flush_recovery_offset_checkpoint_ms=10000,
+            flush_start_offset_checkpoint_ms=10000,
+            retention_check_ms=1000,
+            max_pid_expiration_ms=60 * 60 * 1000,
+            scheduler=self.time.scheduler,
+            broker_state=self.state,
+            broker_topic_stats=BrokerTopicStats(),
+            log_dir_failure_channel=self.channel,
+            time=self.time,
+        )
+        self.created.append(manager)
+        return manager
+
+    def crash(self, manager: LogManager) -> None:
+        """The process died: nothing is written, the locks are gone."""
+        for log in manager.all_logs:
+            log.close_handlers()
+            log.remove_log_metrics()
+        for lock in manager._dir_locks:
+            lock.destroy()
+        self.time.scheduler.clear()
+
+
+@pytest.fixture
+def managers(tmp_path: pathlib.Path) -> Iterator[Managers]:
+    managers = Managers(tmp_path)
+    yield managers
+    for manager in managers.created:
+        managers.crash(manager)
+        manager._remove_metrics()
+
+
+@pytest.fixture
+def manager(managers: Managers) -> LogManager:
+    manager = managers.create()
+    manager.startup()
+    return manager
+
+
+def fill(log: Log, count: int, key: bytes | None = None) -> None:
+    for _ in range(count):
+        as_leader(log, singleton(b"test", key=key))
+
+
+@pytest.mark.ported("LogManagerTest.testCreateLog")
+def test_create_log(managers: Managers, manager: LogManager) -> None:
+    log = manager.get_or_create_log(TP, CONFIG)
+    assert (managers.dir / "kafka-0").is_dir()
+    fill(log, 1)
+    assert manager.get_or_create_log(TP, CONFIG) is log
+    assert manager.get_log(TP) is log
+    assert manager.logs_by_topic("kafka") == [log] == manager.all_logs
+
+
+@pytest.mark.ported("LogManagerTest.testGetNonExistentLog")
+def test_get_non_existent_log(managers: Managers, manager: LogManager) -> None:
+    assert manager.get_log(TP) is None
+    assert not (managers.dir / "kafka-0").exists()
+
+
+@pytest.mark.ported("LogManagerTest.testCleanupExpiredSegments")
+def test_cleanup_expired_segments(managers: Managers, manager: LogManager) -> None:
+    log = manager.get_or_create_log(TP, CONFIG)
+    fill(log, 200)
+    assert log.number_of_segments > 1
+    log.on_high_watermark_incremented(log.log_end_offset)
+    for segment in log.log_segments:
+        segment.last_modified = managers.time.milliseconds()
+    managers.time.sleep(MAX_LOG_AGE_MS + 1)
+    assert log.number_of_segments == 1
+    managers.time.sleep(log.config.file_delete_delay_ms + 1)
+    assert len(list(log.dir.glob("*.log*"))) == 1
+    assert log.read_uncommitted(200, 1024).records.size_in_bytes() == 0
+    with pytest.raises(OffsetOutOfRangeException):
+        log.read_uncommitted(0, 1024)
+    fill(log, 1)
+
+
+@pytest.mark.ported("LogManagerTest.testCleanupSegmentsToMaintainSize")
+def test_cleanup_segments_to_maintain_size(managers: Managers, manager: LogManager) -> None:
+    size = singleton(b"test").size_in_bytes()
+    config = LogConfig.from_props(
+        CONFIG.originals(), {"segment.bytes": 10 * size, "retention.bytes": 5 * 10 * size + 10}
+    )
+    log = manager.get_or_create_log(TP, config)
+    fill(log, 200)
+    log.on_high_watermark_incremented(log.log_end_offset)
+    assert log.number_of_segments == 20
+    managers.time.sleep(manager.INITIAL_TASK_DELAY_MS)
+    assert log.number_of_segments == 6
+    assert log.log_start_offset == 140
+
+
+@pytest.mark.ported("LogManagerTest.testDoesntCleanLogsWithCompactDeletePolicy")
+def test_compacted_logs_are_left_to_the_cleaner(managers: Managers, manager: LogManager) -> None:
+    config = LogConfig.from_props(CONFIG.originals(), {"cleanup.policy": "compact,delete"})
+    log = manager.get_or_create_log(TP, config)
+    fill(log, 200, key=b"key")
+    segments = log.number_of_segments
+    assert segments > 1
+    log.on_high_watermark_incremented(log.log_end_offset)
+    for segment in log.log_segments:
+        segment.last_modified = managers.time.milliseconds()
+    managers.time.sleep(MAX_LOG_AGE_MS + 1)
+    assert log.number_of_segments == segments
+
+
+@pytest.mark.ported("LogManagerTest.testTimeBasedFlush")
+def test_time_based_flush(managers: Managers, manager: LogManager) -> None:
+    config = LogConfig.from_props(CONFIG.originals(), {"flush.ms": 1000, "segment.bytes": 10**6})
+    log = manager.get_or_create_log(TP, config)
+    fill(log, 10)
+    last_flush = log.last_flush_time
+    assert log.recovery_point == 0
+    managers.time.sleep(manager.INITIAL_TASK_DELAY_MS)
+    assert log.last_flush_time != last_flush
+    assert log.recovery_point == 10
+
+
+@pytest.mark.ported("LogManagerTest.testLeastLoadedAssignment")
+def test_least_loaded_assignment(managers: Managers, tmp_path: pathlib.Path) -> None:
+    manager = managers.create([tmp_path / name for name in "abc"])
+    for partition in range(20):
+        manager.get_or_create_log(TopicPartition("test", partition), CONFIG)
+        counts = Counter(log.dir.parent for log in manager.all_logs)
+        assert sum(counts.values()) == partition + 1
+        assert max(counts.values()) <= min([counts[tmp_path / name] for name in "abc"]) + 1
+
+
+@pytest.mark.ported("LogManagerTest.testTwoLogManagersUsingSameDirFails")
+def test_two_managers_using_the_same_dir(managers: Managers, manager: LogManager) -> None:
+    with pytest.raises(KafkaException) as raised:
+        managers.create()
+    assert str(raised.value) == (
+        f"Failed to acquire lock on file .lock in {managers.dir}. A Kafka instance in another process or thread is "
+        "using this directory."
+    )
+    assert manager.is_log_dir_online(str(managers.dir))
+
+
+def test_duplicate_directories(managers: Managers, tmp_path: pathlib.Path) -> None:
+    with pytest.raises(KafkaException, match="Duplicate log directory found"):
+        managers.create([tmp_path / "a", tmp_path / "b" / ".." / "a"])
+
+
+@pytest.mark.ported("LogManagerTest.testCheckpointRecoveryPoints")
+def test_checkpoint_recovery_points(managers: Managers, manager: LogManager) -> None:
+    partitions = [TopicPartition("test-a", 1), TopicPartition("test-b", 1)]
+    logs = [manager.get_or_create_log(tp, CONFIG) for tp in partitions]
+    for log in logs:
+        fill(log, 50)
+        log.flush()
+    manager.checkpoint_log_recovery_offsets()
+    checkpoints = OffsetCheckpointFile(managers.dir / "recovery-point-offset-checkpoint").read()
+    assert checkpoints == dict.fromkeys(partitions, 50)
+    for log in logs:
+        assert log.oldest_producer_snapshot_offset == log.min_snapshots_offset_to_retain
+
+
+@pytest.mark.ported("LogManagerTest.testRecoveryDirectoryMappingWithTrailingSlash")
+@pytest.mark.ported("LogManagerTest.testRecoveryDirectoryMappingWithRelativeDirectory")
+def test_directory_spellings(managers: Managers, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    manager = managers.create([pathlib.Path("relative/")])
+    fill(manager.get_or_create_log(TP, CONFIG), 5)
+    manager.checkpoint_log_recovery_offsets()
+    assert OffsetCheckpointFile(tmp_path / "relative" / "recovery-point-offset-checkpoint").read() == {TP: 0}
+    assert manager.live_log_dirs == [tmp_path / "relative"]
+
+
+@pytest.mark.ported("LogManagerTest.testFileReferencesAfterAsyncDelete")
+def test_async_delete(managers: Managers, manager: LogManager) -> None:
+    log = manager.get_or_create_log(TP, CONFIG)
+    removed = manager.async_delete(TP)
+    assert removed is log
+    assert manager.get_log(TP) is None
+    segment = log.active_segment
+    for file in (segment.log.file, segment.offset_index.file, segment.time_index.file, segment.txn_index.file):
+        assert pathlib.Path(file).parent == log.dir
+    assert log.name.startswith("kafka-0.")
+    assert log.name.endswith("-delete")
+    waiting = []
+    for ms in (manager.INITIAL_TASK_DELAY_MS, manager.current_default_config.file_delete_delay_ms):
+        managers.time.sleep(ms)
+        waiting.append(manager.has_logs_to_be_deleted)
+    assert waiting == [True, False]
+    assert not log.dir.exists()
+    assert manager.async_delete(TP) is None
+
+
+def test_deleted_directory_found_at_start_is_deleted(managers: Managers, manager: LogManager) -> None:
+    fill(manager.get_or_create_log(TP, CONFIG), 5)
+    log = manager.async_delete(TP)
+    assert log is not None
+    managers.crash(manager)
+    log.close_handlers()
+    again = managers.create()
+    again.startup()
+    assert again.get_log(TP) is None
+    assert again.has_logs_to_be_deleted
+    managers.time.sleep(again.INITIAL_TASK_DELAY_MS)
+    managers.time.sleep(again.current_default_config.file_delete_delay_ms)
+    assert not log.dir.exists()
+
+
+# ---- restarts
+
+
+def test_clean_shutdown(managers: Managers, manager: LogManager) -> None:
+    fill(manager.get_or_create_log(TP, CONFIG), 50)
+    manager.shutdown()
+    assert (managers.dir / ".kafka_cleanshutdown").exists()
+    assert OffsetCheckpointFile(managers.dir / "recovery-point-offset-checkpoint").read() == {TP: 50}
+    managers.state = BrokerState()
+    again = managers.create()
+    assert not (managers.dir / ".kafka_cleanshutdown").exists()
+    assert managers.state.current_state != RecoveringFromUncleanShutdown.state
+    log = again.get_log(TP)
+    assert log is not None
+    assert offsets(log) == list(range(50))
+
+
+@pytest.mark.parametrize("threads", [1, 4])
+def test_unclean_shutdown(managers: Managers, manager: LogManager, threads: int) -> None:
+    partitions = [TopicPartition("t", i) for i in range(6)]
+    for tp in partitions:
+        fill(manager.get_or_create_log(tp, CONFIG), 30 + tp.partition)
+    managers.crash(manager)
+    again = managers.create(threads=threads)
+    assert managers.state.current_state == RecoveringFromUncleanShutdown.state
+    for tp in partitions:
+        log = again.get_log(tp)
+        assert log is not None
+        assert log.log_end_offset == 30 + tp.partition
+
+
+def test_log_start_offset_survives_a_restart(managers: Managers, manager: LogManager) -> None:
+    log = manager.get_or_create_log(TP, CONFIG)
+    fill(log, 5)
+    log.maybe_increment_log_start_offset(3)
+    manager.checkpoint_log_start_offsets()
+    assert OffsetCheckpointFile(managers.dir / "log-start-offset-checkpoint").read() == {TP: 3}
+    managers.crash(manager)
+    reopened = managers.create().get_log(TP)
+    assert reopened is not None
+    assert reopened.log_start_offset == 3
+
+
+def test_foreign_directory_ends_the_start(managers: Managers) -> None:
+    (managers.dir / "lost+found").mkdir(parents=True)
+    with pytest.raises(KafkaException, match="not in the form of topic-partition"):
+        managers.create()
+    # the lock is free again
+    (managers.dir / "lost+found").rmdir()
+    assert managers.create().all_logs == []
+
+
+def test_corrupt_recovery_checkpoint_is_reported_and_taken_as_zero(managers: Managers, manager: LogManager) -> None:
+    fill(manager.get_or_create_log(TP, CONFIG), 5)
+    managers.crash(manager)
+    (managers.dir / "recovery-point-offset-checkpoint").write_text("garbage\n")
+    again = managers.create()
+    assert managers.channel.take_next_offline_log_dir() == str(managers.dir)
+    log = again.get_log(TP)
+    assert log is not None
+    assert log.log_end_offset == 5
+
+
+def test_same_partition_in_two_directories(managers: Managers, tmp_path: pathlib.Path) -> None:
+    for name in "ab":
+        (tmp_path / name / "kafka-0").mkdir(parents=True)
+    with pytest.raises(IllegalStateException, match="Duplicate log directories for kafka-0"):
+        managers.create([tmp_path / "a", tmp_path / "b"])
+
+
+# ---- truncation
+
+
+def test_truncate_to(managers: Managers, manager: LogManager) -> None:
+    log = manager.get_or_create_log(TP, CONFIG)
+    fill(log, 50)
+    log.flush()
+    manager.truncate_to({TP: 20, TopicPartition("unknown", 0): 3}, is_future=False)
+    assert log.log_end_offset == 20
+    file = managers.dir / "recovery-point-offset-checkpoint"
+    assert OffsetCheckpointFile(file).read() == {TP: 20}
+    manager.truncate_fully_and_start_at(TP, 7, is_future=False)
+    assert (log.log_start_offset, log.log_end_offset) == (7, 7)
+    assert OffsetCheckpointFile(file).read() == {TP: 7}
+
+
+# ---- failing directories
+
+
+def test_directory_failure(managers: Managers, tmp_path: pathlib.Path) -> None:
+    manager = managers.create([tmp_path / "a", tmp_path / "b"])
+    logs = [manager.get_or_create_log(TopicPartition("t", i), CONFIG) for i in range(4)]
+    fill(logs[0], 1)
+    failed, alive = logs[0].dir.parent, logs[1].dir.parent
+    manager.handle_log_dir_failure(str(failed))
+    assert manager.live_log_dirs == [alive]
+    assert not manager.is_log_dir_online(str(failed))
+    assert {log.dir.parent for log in manager.all_logs} == {alive}
+    with pytest.raises(KafkaStorageException):
+        fill(logs[0], 1)
+    # the log may be in the directory that failed
+    with pytest.raises(KafkaStorageException, match="are offline"):
+        manager.get_or_create_log(TopicPartition("t", 0), CONFIG)
+    assert manager.get_or_create_log(TopicPartition("new", 0), CONFIG, is_new=True).dir.parent == alive
+    with pytest.raises(KafkaStorageException, match="may be in one of the offline directories"):
+        manager.async_delete(TopicPartition("t", 0))
+    with pytest.raises(LogDirNotFoundException):
+        manager.is_log_dir_online("/nowhere")
+
+
+def test_last_directory_failure_halts(managers: Managers, manager: LogManager) -> None:
+    halted: list[int] = []
+    Exit.set_halt_procedure(lambda status, message: halted.append(status))
+    try:
+        manager.handle_log_dir_failure(str(managers.dir))
+    finally:
+        Exit.reset_halt_procedure()
+    assert halted == [1]
+
+
+def test_unusable_directory_at_start_goes_offline(managers: Managers, tmp_path: pathlib.Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "locked" / ".lock").mkdir(parents=True)
+    manager = managers.create(
+        [tmp_path / "file", tmp_path / "locked", tmp_path / "good", tmp_path / "gone"], [tmp_path / "gone"]
+    )
+    assert manager.live_log_dirs == [tmp_path / "good"]
+    offline = {managers.channel.take_next_offline_log_dir() for _ in range(3)}
+    assert offline == {str(tmp_path / name) for name in ("file", "locked", "gone")}
+
+
+# ---- moving a replica to another directory
+
+
+def test_future_log_replaces_the_current_one(managers: Managers, tmp_path: pathlib.Path) -> None:
+    manager = managers.create([tmp_path / "a", tmp_path / "b"])
+    manager.startup()
+    log = manager.get_or_create_log(TP, CONFIG)
+    fill(log, 3)
+    other = next(d for d in manager.live_log_dirs if d != log.dir.parent)
+    with pytest.raises(IllegalStateException, match="without having a preferred log directory"):
+        manager.get_or_create_log(TP, CONFIG, is_future=True)
+    manager.maybe_update_preferred_log_dir(TP, str(log.dir.parent))  # it is there already
+    with pytest.raises(IllegalStateException):
+        manager.get_or_create_log(TP, CONFIG, is_future=True)
+    manager.maybe_update_preferred_log_dir(TP, str(other))
+    future = manager.get_or_create_log(TP, CONFIG, is_future=True)
+    assert future.is_future
+    assert future.dir.parent == other
+    fill(future, 3)
+    manager.replace_current_with_future_log(TP)
+    assert manager.get_log(TP) is future
+    assert manager.get_log(TP, is_future=True) is None
+    assert future.name == "kafka-0"
+    assert offsets(future) == [0, 1, 2]
+    assert log.name.endswith("-delete")
+    managers.time.sleep(manager.INITIAL_TASK_DELAY_MS)
+    managers.time.sleep(manager.current_default_config.file_delete_delay_ms)
+    assert not log.dir.exists()

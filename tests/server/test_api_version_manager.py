@@ -1,0 +1,47 @@
+"""Ranges of versions follow from the handlers."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import pytest
+
+from kafka_py.common.protocol.api_keys import ApiKeys
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.server.api_version_manager import SimpleApiVersionManager
+
+
+class Handler(NamedTuple):
+    """A line of the table."""
+
+    min_version: int
+    max_version: int
+
+
+@pytest.fixture
+def manager() -> SimpleApiVersionManager:
+    handlers = {ApiKeys.API_VERSIONS: Handler(0, 3), ApiKeys.PRODUCE: Handler(2, 7)}
+    return SimpleApiVersionManager("broker", handlers)
+
+
+@pytest.mark.ported("ApiVersionManagerTest.testApiScope", changes="a table of handlers instead of a listener's scope")
+def test_response_lists_the_handlers(manager: SimpleApiVersionManager) -> None:
+    response = manager.api_version_response(5)
+    assert (response.throttle_time_ms(), response.error()) == (5, Errors.NONE)
+    assert response.api_versions() == [(0, 2, 7), (18, 0, 3)]
+    assert manager.enabled_apis == [ApiKeys.PRODUCE, ApiKeys.API_VERSIONS]
+    assert manager.listener_type == "broker"
+
+
+def test_only_what_is_handled_is_let_in(manager: SimpleApiVersionManager) -> None:
+    assert [manager.is_api_enabled(ApiKeys.PRODUCE, v) for v in (1, 2, 7, 8)] == [False, True, True, False]
+    assert not manager.is_api_enabled(ApiKeys.FETCH, 0)
+    assert not manager.is_api_enabled(None, 0)
+
+
+def test_any_version_of_api_versions_is_let_in(manager: SimpleApiVersionManager) -> None:
+    assert manager.is_api_enabled(ApiKeys.API_VERSIONS, 99)
+
+
+def test_metrics_of_the_enabled_apis(manager: SimpleApiVersionManager) -> None:
+    assert manager.new_request_metrics.apply("Produce") is not None

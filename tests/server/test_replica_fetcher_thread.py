@@ -1,0 +1,488 @@
+"""How a follower copies a leader: both in this process, the network between them replaced by a call."""
+
+from __future__ import annotations
+
+import pathlib
+from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from kafka_py.clients.client_response import ClientResponse
+from kafka_py.cluster.broker_end_point import BrokerEndPoint
+from kafka_py.common.errors import KafkaException, KafkaStorageException
+from kafka_py.common.internals.fatal_exit_error import FatalExitError
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.abstract_request import AbstractRequest
+from kafka_py.common.requests.abstract_response import AbstractResponse
+from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
+from kafka_py.common.requests.fetch_request import FetchRequest
+from kafka_py.common.requests.fetch_response import FetchResponse
+from kafka_py.common.requests.list_offset_request import ListOffsetRequest
+from kafka_py.common.requests.list_offset_response import ListOffsetResponse
+from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
+from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
+from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.server.abstract_fetcher_manager import BrokerAndInitialOffset, BrokerIdAndFetcherId
+from kafka_py.server.abstract_fetcher_thread import PartitionFetchState
+from kafka_py.server.fetch_session import FetchManager, FetchSessionCache
+from kafka_py.server.quota_factory import QuotaFactory
+from kafka_py.server.replica_fetcher_blocking_send import BlockingSend
+from kafka_py.server.replica_fetcher_manager import ReplicaFetcherManager
+from kafka_py.server.replica_fetcher_thread import ReplicaFetcherThread
+from kafka_py.testing.mock_time import MockTime
+from tests.server.replica_support import Answers, Env, partition_state, records
+
+TP, TP1 = TopicPartition("topic", 0), TopicPartition("topic", 1)
+LEADER, FOLLOWER = 2, 1
+
+
+class Link(BlockingSend):
+    """Carries out a follower's requests on the leader, the response going through its bytes."""
+
+    def __init__(self, leader: Env) -> None:
+        self.leader = leader
+        self.fetch_manager = FetchManager(leader.time, FetchSessionCache(10, 1000))
+        self.requests: list[AbstractRequest] = []
+        self.fail: Exception | None = None
+        self.override: dict[TopicPartition, EpochEndOffset] = {}
+        self.error: Errors | None = None
+        self.closed = 0
+
+    def send_request(self, request_builder: AbstractRequest.Builder) -> ClientResponse:
+        request = request_builder.build()
+        self.requests.append(request)
+        if self.fail is not None:
+            raise self.fail
+        response: AbstractResponse
+        if isinstance(request, FetchRequest):
+            response = self._fetch(request)
+        elif isinstance(request, OffsetsForLeaderEpochRequest):
+            asked = request.epochs_by_topic_partition()
+            response = OffsetsForLeaderEpochResponse(
+                self.leader.replica_manager.last_offset_for_leader_epoch(asked) | self.override
+            )
+        else:
+            assert isinstance(request, ListOffsetRequest)
+            response = ListOffsetResponse(
+                0, {tp: self._offset(tp, at) for tp, at in request.partition_timestamps().items()}
+            )
+        version = request.version()
+        body = type(response).parse(b"".join(_bytes(p) for p in response.to_parts(version)), version)
+        return ClientResponse(cast("Any", None), None, "2", 0, 0, False, None, body)
+
+    def _offset(self, tp: TopicPartition, at: int) -> ListOffsetResponse.PartitionData:
+        replica = self.leader.replica_manager.get_leader_replica_if_local(tp)
+        offset = replica.log_end_offset.message_offset if at == -1 else replica.log_start_offset
+        return ListOffsetResponse.PartitionData(Errors.NONE, -1, offset)
+
+    def _fetch(self, request: FetchRequest) -> FetchResponse:
+        context = self.fetch_manager.new_context(request.metadata(), request.fetch_data(), request.to_forget(), True)
+        wanted: list[tuple[TopicPartition, FetchRequest.PartitionData]] = []
+        context.foreach_partition(lambda tp, data: wanted.append((tp, data)))
+        answers = Answers()
+        self.leader.replica_manager.fetch_messages(
+            0,
+            FOLLOWER,
+            1,
+            1 << 20,
+            False,
+            wanted,
+            QuotaFactory.UnboundedQuota,
+            answers.fetch,
+            request.isolation_level(),
+        )
+        return context.update_and_generate_response_data(
+            {
+                tp: FetchResponse.PartitionData(
+                    self.error or d.error, d.high_watermark, -1, d.log_start_offset, None, d.records
+                )
+                for tp, d in answers.fetched[0]
+            }
+        )
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+def _bytes(part: Any) -> bytes:
+    if isinstance(part, bytes | bytearray | memoryview):
+        return bytes(part)
+    buffer = bytearray(part.size_in_bytes())
+    part.read_into(buffer, 0)
+    return bytes(buffer)
+
+
+class Pair:
+    """A leader and a follower of topic-0."""
+
+    def __init__(self, tmp_path: pathlib.Path) -> None:
+        for name in ("leader", "follower"):
+            (tmp_path / name).mkdir()
+        self.leader = Env(tmp_path / "leader", broker_id=LEADER)
+        self.follower = Env(tmp_path / "follower", broker_id=FOLLOWER)
+        config = self.follower.config
+        config.replica_fetch_backoff_ms = 0
+        config.replica_fetch_wait_max_ms = 500
+        config.replica_fetch_min_bytes = 1
+        config.replica_fetch_response_max_bytes = 1 << 20
+        config.replica_fetch_max_bytes = 1 << 20
+        config.originals = dict
+        self.link = Link(self.leader)
+        self.threads: list[ReplicaFetcherThread] = []
+        self.thread = self.new_thread()
+
+    def new_thread(self) -> ReplicaFetcherThread:
+        thread = ReplicaFetcherThread(
+            "ReplicaFetcherThread-0-2",
+            0,
+            BrokerEndPoint(LEADER, "host2", 9092),
+            cast("Any", self.follower.config),
+            self.follower.replica_manager,
+            cast("Any", None),
+            self.follower.time,
+            cast("Any", QuotaFactory.UnboundedQuota),
+            self.link,
+        )
+        self.threads.append(thread)
+        return thread
+
+    def assign(self, tp: TopicPartition = TP, epoch: int = 1, fetch: bool = True) -> None:
+        replicas = [LEADER, FOLLOWER]
+        state = partition_state(LEADER, epoch, replicas, replicas)
+        self.leader.replica_manager.get_or_create_partition(tp).make_leader(0, state, 0)
+        follower = self.follower.replica_manager.get_or_create_partition(tp)
+        follower.make_follower(0, state, 0)
+        if fetch:
+            replica = follower.get_replica_or_exception()
+            self.thread.add_partitions({tp: replica.high_watermark.message_offset})
+
+    def end(self, env: Env, tp: TopicPartition = TP) -> int:
+        return env.replica_manager.get_replica_or_exception(tp).log_end_offset.message_offset
+
+    def high_watermark(self, env: Env, tp: TopicPartition = TP) -> int:
+        return env.replica_manager.get_replica_or_exception(tp).high_watermark.message_offset
+
+    def log_bytes(self, env: Env) -> bytes:
+        return b"".join(p.read_bytes() for p in sorted((env.log_manager.log_dir / str(TP)).glob("*.log")))
+
+    def close(self) -> None:
+        for thread in self.threads:
+            thread.fetcher_stats.unregister()
+            thread.fetcher_lag_stats.unregister()
+        self.leader.close()
+        self.follower.close()
+
+
+@pytest.fixture
+def pair(tmp_path: pathlib.Path) -> Iterator[Pair]:
+    pair = Pair(tmp_path)
+    yield pair
+    pair.close()
+
+
+def test_the_follower_ends_with_the_leaders_bytes(pair: Pair) -> None:
+    pair.assign()
+    waiting = pair.leader.append(TP, records(b"a", b"b"), acks=-1)
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 2
+    assert pair.high_watermark(pair.leader) == 0, "nothing is acknowledged yet"
+    assert waiting.produced == []
+    pair.thread.do_work()  # fetching from 2 acknowledges 0 and 1
+    assert pair.high_watermark(pair.leader) == 2
+    assert waiting.produce_response.error is Errors.NONE
+    assert pair.high_watermark(pair.follower) == 0, "the answer bore the high watermark from before"
+    pair.thread.do_work()
+    assert pair.high_watermark(pair.follower) == 2
+    assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
+    assert pair.follower.stats.replication_bytes_in == records(b"a", b"b").size_in_bytes()
+    assert pair.thread.fetcher_lag_stats.is_replica_in_sync(TP.topic, TP.partition)
+
+
+def test_fetches_go_through_one_session(pair: Pair) -> None:
+    pair.assign()
+    pair.assign(TP1)
+    pair.thread.do_work()
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.thread.do_work()
+    pair.thread.do_work()
+    fetches = [r for r in pair.link.requests if isinstance(r, FetchRequest)]
+    assert [list(f.fetch_data()) for f in fetches] == [[TP, TP1], [], [TP]]
+    assert fetches[1].metadata().session_id() == fetches[2].metadata().session_id() != 0
+    pair.thread.remove_partitions([TP1])
+    pair.thread.do_work()
+    last = pair.link.requests[-1]
+    assert isinstance(last, FetchRequest)
+    assert last.to_forget() == [TP1]
+
+
+@pytest.mark.ported("ReplicaFetcherThreadTest.shouldTruncateToOffsetSpecifiedInEpochOffsetResponse")
+def test_a_new_follower_cuts_what_the_leaders_epoch_does_not_have(pair: Pair) -> None:
+    follower = pair.follower.replica_manager.get_or_create_partition(TP)
+    follower.make_leader(0, partition_state(FOLLOWER, 0, [FOLLOWER], [FOLLOWER]), 0)
+    for value in (b"a", b"b", b"c"):
+        pair.follower.append(TP, records(value), acks=1)
+    leader = pair.leader.replica_manager.get_or_create_partition(TP)
+    leader.make_leader(0, partition_state(LEADER, 0, [LEADER], [LEADER]), 0)
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.assign(epoch=1)
+    pair.leader.append(TP, records(b"d"), acks=1)
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 2
+    assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
+
+
+@pytest.mark.ported("ReplicaFetcherThreadTest.shouldTruncateToInitialFetchOffsetIfLeaderReturnsUndefinedOffset")
+def test_with_an_undefined_end_the_log_is_cut_at_the_initial_offset(pair: Pair) -> None:
+    pair.assign(fetch=False)
+    for value in (b"a", b"b", b"c"):
+        pair.leader.append(TP, records(value), acks=1)
+    pair.thread.add_partitions({TP: 0})
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 3
+    pair.thread.remove_partitions([TP])
+    pair.link.override = {TP: EpochEndOffset(Errors.NONE, EpochEndOffset.UNDEFINED_EPOCH_OFFSET)}
+    pair.thread.add_partitions({TP: 1})
+    pair.thread.maybe_truncate()
+    assert pair.end(pair.follower) == 1
+    assert pair.thread.partition_states[TP].is_ready_for_fetch
+
+
+@pytest.mark.ported("ReplicaFetcherThreadTest.shouldPollIndefinitelyIfLeaderReturnsAnyException")
+def test_while_the_leader_answers_with_an_error_nothing_is_cut_and_nothing_fetched(pair: Pair) -> None:
+    pair.assign()
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.link.override = {TP: EpochEndOffset(Errors.NOT_LEADER_FOR_PARTITION, -1)}
+    for _ in range(3):
+        pair.thread.do_work()
+    assert pair.end(pair.follower) == 0
+    assert pair.thread.partition_states[TP].truncating_log
+    pair.link.override = {}
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 1
+
+
+@pytest.mark.ported("ReplicaFetcherThreadTest.shouldHandleExceptionFromBlockingSend")
+def test_a_lost_connection_is_tried_again(pair: Pair) -> None:
+    pair.assign()
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.link.fail = OSError("injected")
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 0
+    pair.link.fail = None
+    pair.thread.do_work()  # asks for the epoch
+    pair.link.fail = OSError("injected")
+    pair.thread.do_work()
+    pair.link.fail = None
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 1
+
+
+@pytest.mark.ported("ReplicaFetcherThreadTest.shouldNotIssueLeaderEpochRequestIfInterbrokerVersionBelow11")
+def test_an_old_protocol_cuts_at_the_high_watermark_and_fetches_without_a_session(pair: Pair) -> None:
+    from kafka_py.api.api_version import ApiVersion
+
+    pair.follower.config.inter_broker_protocol_version = ApiVersion.apply("0.10.0")
+    pair.thread = pair.new_thread()
+    pair.assign()
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.thread.do_work()
+    assert [type(r) for r in pair.link.requests] == [FetchRequest]
+    assert pair.link.requests[0].version() == 2
+
+
+def test_a_follower_behind_the_leaders_start_begins_anew(pair: Pair) -> None:
+    pair.assign(fetch=False)
+    for value in (b"a", b"b", b"c"):
+        pair.leader.append(TP, records(value), acks=1)
+    replica = pair.leader.replica_manager.get_leader_replica_if_local(TP)
+    replica.high_watermark = replica.log_end_offset
+    replica.maybe_increment_log_start_offset(2)
+    pair.thread.add_partitions({TP: 0})
+    pair.thread.do_work()  # OFFSET_OUT_OF_RANGE
+    assert pair.thread.partition_states[TP].fetch_offset == 2
+    pair.thread.do_work()
+    assert (pair.end(pair.follower), pair.follower.replica_manager.get_replica_or_exception(TP).log_start_offset) == (
+        3,
+        2,
+    )
+
+
+def test_a_follower_ahead_of_the_leader_cuts_or_halts(pair: Pair) -> None:
+    pair.assign(fetch=False)
+    follower = pair.follower.replica_manager.get_or_create_partition(TP)
+    for i in range(3):
+        follower.append_records_to_follower_or_future_replica(
+            records(b"x", initial_offset=i, partition_leader_epoch=1), False
+        )
+    with pytest.raises(FatalExitError):
+        pair.thread.handle_offset_out_of_range(TP)
+    assert pair.end(pair.follower) == 3
+    pair.follower.zk.topic_configs[TP.topic] = {"unclean.leader.election.enable": "true"}
+    assert pair.thread.handle_offset_out_of_range(TP) == 0
+    assert pair.end(pair.follower) == 0
+
+
+def test_an_initial_offset_below_zero_is_asked_for(pair: Pair) -> None:
+    pair.assign(fetch=False)
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.thread.add_partitions({TP: -1})
+    assert pair.thread.partition_states[TP].fetch_offset == 0
+
+
+def test_partitions_with_errors_pause(pair: Pair) -> None:
+    pair.follower.config.replica_fetch_backoff_ms = 1000
+    pair.assign()
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.link.error = Errors.NOT_LEADER_FOR_PARTITION
+    pair.thread.do_work()
+    state = pair.thread.partition_states[TP]
+    assert state.is_delayed
+    assert not state.is_ready_for_fetch
+    pair.link.error = None
+    pair.follower.time.sleep(1000)
+    assert pair.thread.partition_states[TP].is_ready_for_fetch
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 1
+
+
+@pytest.mark.parametrize("error", [Errors.UNKNOWN_SERVER_ERROR, Errors.CORRUPT_MESSAGE])
+def test_other_errors_pause_too(pair: Pair, error: Errors) -> None:
+    pair.follower.config.replica_fetch_backoff_ms = 1000
+    pair.assign()
+    pair.link.error = error
+    pair.thread.do_work()
+    assert pair.thread.partition_states[TP].is_delayed
+
+
+def test_a_storage_error_stops_the_partition_another_error_the_thread(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pair.follower.config.replica_fetch_backoff_ms = 1000
+    pair.assign()
+    pair.leader.append(TP, records(b"a"), acks=1)
+
+    def fail_with(e: Exception) -> None:
+        def fail(*args: Any) -> None:
+            raise e
+
+        monkeypatch.setattr(pair.thread, "process_partition_data", fail)
+
+    fail_with(KafkaStorageException("injected"))
+    pair.thread.do_work()
+    assert pair.thread.partition_states[TP].is_delayed
+    pair.follower.time.sleep(1000)
+    fail_with(RuntimeError("injected"))
+    with pytest.raises(KafkaException, match="Error processing data for partition topic-0 offset 0"):
+        pair.thread.do_work()
+
+
+def test_an_offline_replica_is_left_out(pair: Pair) -> None:
+    pair.follower.config.replica_fetch_backoff_ms = 1000
+    pair.assign()
+    pair.thread.do_work()
+    pair.follower.replica_manager.mark_partition_offline(TP)
+    pair.thread.do_work()
+    assert pair.thread.partition_states[TP].is_delayed
+
+
+def test_a_throttled_follower_that_lags_waits(pair: Pair) -> None:
+    quota = SimpleNamespace(is_throttled=lambda tp: True, is_quota_exceeded=lambda: True, record=lambda v: None)
+    pair.thread._quota = cast("Any", quota)
+    pair.assign()
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 0
+    quota.is_quota_exceeded = lambda: False
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 1
+
+
+def test_truncation_may_be_asked_for(pair: Pair) -> None:
+    pair.assign()
+    pair.thread.do_work()
+    pair.thread.mark_partitions_for_truncation(TP, 0)
+    assert pair.thread.partition_states[TP].is_truncating_log
+
+
+def test_partition_fetch_state_is_printed_with_its_phase() -> None:
+    time = MockTime()
+    state = PartitionFetchState(time, 5, 100, True)
+    assert repr(state) == "offset:5-isReadyForFetch:false-isTruncatingLog:true"
+    before = state.is_truncating_log
+    time.sleep(100)
+    assert (before, state.is_truncating_log) == (False, True)
+    assert state.with_offset(7, False).is_ready_for_fetch
+
+
+# ---- the manager
+
+
+class OneTurnManager(ReplicaFetcherManager):
+    """Makes threads that talk to `link`."""
+
+    def __init__(self, pair: Pair) -> None:
+        self.pair = pair
+        pair.follower.config.replica_fetch_backoff_ms = 10
+        super().__init__(
+            cast("Any", pair.follower.config),
+            pair.follower.replica_manager,
+            cast("Any", None),
+            pair.follower.time,
+            None,
+            cast("Any", QuotaFactory.UnboundedQuota),
+        )
+
+    def create_fetcher_thread(self, fetcher_id: int, source_broker: BrokerEndPoint) -> ReplicaFetcherThread:
+        return ReplicaFetcherThread(
+            f"ReplicaFetcherThread-{fetcher_id}-{source_broker.id}",
+            fetcher_id,
+            source_broker,
+            self._broker_config,
+            self._replica_manager,
+            self._metrics,
+            self._time,
+            self._quota_manager,
+            self.pair.link,
+        )
+
+
+@pytest.mark.ported("AbstractFetcherManagerTest / ReplicaFetchTest.testReplicaFetcherThread", changes="both in one")
+def test_threads_are_started_fed_and_stopped(pair: Pair) -> None:
+    pair.assign(fetch=False)
+    pair.leader.append(TP, records(b"a"), acks=1)
+    manager = OneTurnManager(pair)
+    try:
+        assert manager.get_fetcher_id("topic", 0) == 0
+        manager.add_fetcher_for_partitions({TP: BrokerAndInitialOffset(BrokerEndPoint(LEADER, "host2", 9092), 0)})
+        (key,) = manager.fetcher_thread_map
+        assert key == BrokerIdAndFetcherId(LEADER, 0)
+        thread = manager.fetcher_thread_map[key]
+        assert thread.name == "ReplicaFetcherThread-0-2"
+        for _ in range(500):
+            if pair.end(pair.follower) == 1:
+                break
+            thread.join(0.01)
+        assert pair.end(pair.follower) == 1
+        # the broker has moved: another thread
+        manager.add_fetcher_for_partitions({TP: BrokerAndInitialOffset(BrokerEndPoint(LEADER, "host3", 9092), 1)})
+        assert manager.fetcher_thread_map[key] is not thread
+        assert not thread.is_alive()
+        manager.resize_thread_pool(2)
+        assert sum(t.partition_count() for t in manager.fetcher_thread_map.values()) == 1
+        manager.remove_fetcher_for_partitions([TP])
+        manager.shutdown_idle_fetcher_threads()
+        assert manager.fetcher_thread_map == {}
+    finally:
+        manager.shutdown()
+    assert pair.link.closed >= 2
+
+
+def test_partitions_fall_to_the_same_threads_as_in_kafka(pair: Pair) -> None:
+    manager = OneTurnManager(pair)
+    manager.resize_thread_pool(4)
+    # "topic".hashCode() is 110546223
+    assert [manager.get_fetcher_id("topic", p) for p in range(4)] == [
+        (31 * 110546223 + p) % 2**31 % 4 for p in range(4)
+    ]

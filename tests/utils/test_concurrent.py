@@ -1,0 +1,679 @@
+"""java.util.concurrent's classes keep their promises."""
+
+from __future__ import annotations
+
+import threading
+import timeit
+from collections.abc import Callable, Iterator
+from queue import SimpleQueue
+
+import pytest
+
+from kafka_py.utils.concurrent import (
+    ArrayBlockingQueue,
+    AtomicBoolean,
+    AtomicInteger,
+    AtomicReference,
+    CancellationException,
+    CompletableFuture,
+    ConcurrentHashMap,
+    ConcurrentLinkedQueue,
+    ConcurrentSkipListMap,
+    CopyOnWriteArrayList,
+    CountDownLatch,
+    DelayQueue,
+    ExecutionException,
+    Gate,
+    InterruptedException,
+    LinkedBlockingDeque,
+    LinkedBlockingQueue,
+    ReentrantLock,
+    ReentrantReadWriteLock,
+    RejectedExecutionException,
+    ScheduledThreadPoolExecutor,
+    Semaphore,
+    ThreadPoolExecutor,
+    install_tap,
+    interrupt,
+    remove_tap,
+)
+
+Run = Callable[[Callable[[], object]], threading.Thread]
+
+
+@pytest.fixture
+def run() -> Iterator[Run]:
+    """Starts threads and joins them at the end."""
+    threads: list[threading.Thread] = []
+
+    def start(target: Callable[[], object]) -> threading.Thread:
+        thread = threading.Thread(target=target, daemon=True)
+        threads.append(thread)
+        thread.start()
+        return thread
+
+    yield start
+    for thread in threads:
+        thread.join(5)
+        assert not thread.is_alive()
+
+
+def in_turn(*calls: Callable[[], object]) -> Callable[[], None]:
+    """A function that calls these one after the other."""
+
+    def call_all() -> None:
+        for call in calls:
+            call()
+
+    return call_all
+
+
+def await_true(condition: Callable[[], bool]) -> None:
+    pause = threading.Event()
+    for _ in range(2000):
+        if condition():
+            return
+        pause.wait(0.001)
+    raise AssertionError("condition did not come true")
+
+
+class TestArrayBlockingQueue:
+    def test_is_first_in_first_out_and_bounded(self) -> None:
+        queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(2)
+        assert queue.offer(1)
+        assert queue.offer(2)
+        assert not queue.offer(3)
+        assert not queue.offer(3, timeout_ms=1)
+        assert (queue.size(), len(queue), queue.remaining_capacity()) == (2, 2, 0)
+        assert [queue.poll(), queue.take(), queue.poll(), queue.poll(1)] == [1, 2, None, None]
+        assert queue.is_empty()
+        with pytest.raises(ValueError, match="capacity"):
+            ArrayBlockingQueue(0)
+
+    def test_add_raises_when_full(self) -> None:
+        queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(1)
+        queue.add(1)
+        with pytest.raises(RuntimeError, match="Queue full"):
+            queue.add(2)
+
+    def test_put_waits_for_a_place(self, run: Run) -> None:
+        queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(1)
+        queue.put(1)
+        done = CountDownLatch(1)
+        run(in_turn(lambda: queue.put(2), done.count_down))
+        assert not done.await_(10)
+        assert queue.poll() == 1
+        assert done.await_(2000)
+        assert queue.take() == 2
+
+    def test_poll_waits_for_an_item(self, run: Run) -> None:
+        queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(1)
+        got: list[int | None] = []
+        thread = run(lambda: got.append(queue.poll(5000)))
+        queue.put(7)
+        thread.join(5)
+        assert got == [7]
+
+    def test_put_all_drain_and_clear(self) -> None:
+        queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(5)
+        queue.put_all(range(5))
+        drained: list[int] = []
+        assert queue.drain_to(drained, 2) == 2
+        assert drained == [0, 1]
+        queue.clear()
+        assert queue.is_empty()
+        assert queue.remaining_capacity() == 5
+
+    def test_eight_producers_and_eight_consumers_lose_nothing_and_keep_the_bound(self, run: Run) -> None:
+        queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(3)
+        taken: ConcurrentLinkedQueue[int] = ConcurrentLinkedQueue()
+        largest = [0]
+
+        def produce(base: int) -> None:
+            for i in range(50):
+                queue.put(base + i)
+                largest[0] = max(largest[0], queue.size())
+
+        producers = [run(lambda base=base: produce(base)) for base in range(0, 800, 100)]  # type: ignore[misc]
+        consumers = [run(lambda: [taken.add(queue.take()) for _ in range(50)]) for _ in range(8)]
+        for thread in producers + consumers:
+            thread.join(5)
+        assert sorted(taken) == sorted(base + i for base in range(0, 800, 100) for i in range(50))
+        assert largest[0] <= 3
+        assert queue.remaining_capacity() == 3
+
+    def test_interrupted_put_and_take_leave(self, run: Run) -> None:
+        full: ArrayBlockingQueue[int] = ArrayBlockingQueue(1)
+        full.put(1)
+        empty: LinkedBlockingQueue[int] = LinkedBlockingQueue()
+        left = CountDownLatch(2)
+
+        def wait(block: Callable[[], object]) -> None:
+            with pytest.raises(InterruptedException):
+                block()
+            left.count_down()
+
+        for block in (lambda: full.put(2), empty.take):
+            interrupt(run(lambda block=block: wait(block)))  # type: ignore[misc]
+        assert left.await_(2000)
+        assert full.size() == 1
+
+    def test_an_uncontended_pair_costs_little_more_than_simple_queue(self) -> None:
+        queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(500)
+        plain: SimpleQueue[int] = SimpleQueue()
+        ours = min(timeit.repeat(in_turn(lambda: queue.put(1), queue.poll), number=2000, repeat=5))
+        theirs = min(timeit.repeat(in_turn(lambda: plain.put(1), plain.get), number=2000, repeat=5))
+        assert ours < 6 * theirs
+
+
+class TestLinkedQueues:
+    def test_blocking_queue(self) -> None:
+        queue: LinkedBlockingQueue[int] = LinkedBlockingQueue()
+        queue.put(1)
+        queue.put_all([2, 3])
+        assert queue.offer(4)
+        assert queue.add(5)
+        assert queue.size() == 5
+        assert queue.remaining_capacity() == 2**31 - 1 - 5
+        assert (queue.take(), queue.poll(), queue.poll(1)) == (1, 2, 3)
+        drained: list[int] = []
+        assert queue.drain_to(drained) == 2
+        assert queue.is_empty()
+        assert queue.poll() is None
+        assert queue.poll(1) is None
+
+    def test_deque_has_two_ends(self) -> None:
+        deque: LinkedBlockingDeque[int] = LinkedBlockingDeque()
+        deque.put_last(2)
+        deque.put_first(1)
+        deque.put_all([3, 4])
+        assert list(deque) == [1, 2, 3, 4]
+        assert (deque.peek_first(), deque.peek_last()) == (1, 4)
+        assert (deque.poll_last(), deque.take_first(), deque.take_last()) == (4, 1, 3)
+        assert deque.remove(2)
+        assert not deque.remove(2)
+        assert (deque.poll(), deque.poll_last(1), deque.peek(), deque.peek_last()) == (None, None, None, None)
+        deque.add_first(1)
+        deque.add(2)
+        drained: list[int] = []
+        assert deque.drain_to(drained, 1) == 1
+        deque.clear()
+        assert deque.is_empty()
+        assert drained == [1]
+
+    def test_deque_wakes_who_waits(self, run: Run) -> None:
+        deque: LinkedBlockingDeque[int] = LinkedBlockingDeque()
+        got: list[int | None] = []
+        threads = [run(lambda: got.append(deque.poll(5000))) for _ in range(3)]
+        deque.put_all([1, 2])
+        deque.put(3)
+        for thread in threads:
+            thread.join(5)
+        assert sorted(filter(None, got)) == [1, 2, 3]
+
+    def test_linked_queue(self) -> None:
+        queue = ConcurrentLinkedQueue(["a", "b", "c"])
+        assert queue.peek() == "a"
+        assert queue.remove_if(lambda item: item == "b")
+        assert not queue.remove("b")
+        assert "c" in queue
+        assert (queue.poll(), queue.poll(), queue.poll(), queue.peek()) == ("a", "c", None, None)
+        assert queue.is_empty()
+
+
+class Due:
+    """Due at a time of a clock the test moves."""
+
+    now = 0
+
+    def __init__(self, at: int) -> None:
+        self.at = at
+
+    def get_delay(self) -> int:
+        return self.at - Due.now
+
+    def __lt__(self, other: object) -> bool:
+        return isinstance(other, Due) and self.at < other.at
+
+
+class TestDelayQueue:
+    def test_gives_items_when_due_soonest_first(self) -> None:
+        Due.now = 0
+        queue: DelayQueue[Due] = DelayQueue()
+        late, soon, gone = Due(20), Due(10), Due(5)
+        for item in (late, soon, gone):
+            queue.offer(item)
+        assert queue.remove(gone)
+        assert not queue.remove(gone)
+        assert queue.poll() is None
+        assert queue.peek() is soon
+        Due.now = 10
+        assert queue.poll() is soon
+        assert queue.poll(1) is None
+        Due.now = 30
+        assert queue.take() is late
+        assert queue.is_empty()
+
+    def test_an_earlier_item_wakes_who_waits_for_a_later_one(self, run: Run) -> None:
+        Due.now = 0
+        queue: DelayQueue[Due] = DelayQueue()
+        queue.put(Due(100_000))
+        got: list[Due | None] = []
+        thread = run(lambda: got.append(queue.poll(5000)))
+        ripe = Due(-1)
+        queue.put(ripe)
+        thread.join(5)
+        assert got == [ripe]
+
+
+class TestLocks:
+    def test_lock_knows_its_holder(self, run: Run) -> None:
+        lock = ReentrantLock()
+        assert not lock.is_held_by_current_thread()
+        assert not lock.is_locked()
+        with lock:
+            lock.lock()
+            assert lock.is_held_by_current_thread()
+            seen: list[bool] = []
+            run(lambda: seen.extend([lock.is_held_by_current_thread(), lock.try_lock(), lock.is_locked()])).join()
+            assert seen == [False, False, True]
+            lock.unlock()
+        assert lock.try_lock(1)
+        lock.unlock()
+        with pytest.raises(RuntimeError):
+            lock.unlock()
+
+    def test_condition_wakes_and_times_out(self, run: Run) -> None:
+        lock = ReentrantLock()
+        changed = lock.new_condition()
+        ready: list[int] = []
+        with lock:
+            assert not changed.await_(1)
+            assert not changed.await_(101)
+            run(in_turn(lock.lock, lambda: ready.append(1), changed.signal_all, lock.unlock))
+            while not ready:
+                assert changed.await_(5000)
+        assert ready == [1]
+
+    @pytest.mark.slow
+    def test_interrupt_ends_waits(self, run: Run) -> None:
+        lock = ReentrantLock()
+        left = CountDownLatch(3)
+
+        def waits() -> None:
+            for wait in (CountDownLatch(1).await_, CompletableFuture[int]().get, lock.lock_interruptibly):
+                with pytest.raises(InterruptedException):
+                    wait()
+                left.count_down()
+
+        with lock:
+            thread = run(waits)
+            for count in (2, 1, 0):
+                interrupt(thread)
+                await_true(lambda count=count: left.get_count() <= count)  # type: ignore[misc]
+
+    def test_readers_share_and_a_writer_is_alone(self, run: Run) -> None:
+        lock = ReentrantReadWriteLock()
+        log: list[str] = []
+        with lock.read_lock(), lock.read_lock():
+            other = run(in_turn(lock.read_lock().lock, lambda: log.append("reader"), lock.read_lock().unlock))
+            other.join(5)
+            writer = run(in_turn(lock.write_lock().lock, lambda: log.append("writer"), lock.write_lock().unlock))
+            await_true(lambda: lock._waiting_writers == 1)
+            late = run(in_turn(lock.read_lock().lock, lambda: log.append("late"), lock.read_lock().unlock))
+            assert log == ["reader"]
+            assert lock.get_read_hold_count() == 2
+        writer.join(5)
+        late.join(5)
+        assert sorted(log) == ["late", "reader", "writer"]
+        assert log[0] == "reader"
+        assert lock.get_read_lock_count() == 0
+
+    def test_a_writer_may_read_but_a_reader_may_not_write(self) -> None:
+        lock = ReentrantReadWriteLock()
+        with lock.write_lock(), lock.write_lock(), lock.read_lock():
+            assert lock.write_lock().is_held_by_current_thread()
+            assert lock.read_lock().is_held_by_current_thread()
+        assert not lock.is_write_locked()
+        with lock.read_lock(), pytest.raises(RuntimeError, match="read lock"):
+            lock.write_lock().lock()
+        with pytest.raises(RuntimeError):
+            lock.write_lock().unlock()
+        with pytest.raises(RuntimeError):
+            lock.read_lock().unlock()
+
+    def test_latch(self, run: Run) -> None:
+        latch = CountDownLatch(2)
+        latch.count_down()
+        assert latch.get_count() == 1
+        assert not latch.await_(1)
+        thread = run(latch.await_)
+        latch.count_down()
+        latch.count_down()
+        thread.join(5)
+        assert latch.await_()
+        assert latch.get_count() == 0
+
+    def test_semaphore(self, run: Run) -> None:
+        semaphore = Semaphore(1)
+        semaphore.acquire()
+        assert not semaphore.try_acquire()
+        assert not semaphore.try_acquire(1)
+        thread = run(semaphore.acquire)
+        semaphore.release()
+        thread.join(5)
+        assert semaphore.available_permits() == 0
+
+
+class TestAtomics:
+    def test_eight_threads_lose_no_increment(self, run: Run) -> None:
+        number = AtomicInteger()
+        for thread in [run(lambda: [number.increment_and_get() for _ in range(2000)]) for _ in range(8)]:
+            thread.join(10)
+        assert number.get() == 16_000
+
+    def test_integer(self) -> None:
+        number = AtomicInteger(5)
+        assert number.get_and_increment() == 5
+        assert number.get_and_add(2) == 6
+        assert number.add_and_get(2) == 10
+        assert number.decrement_and_get() == 9
+        assert number.get_and_decrement() == 9
+        assert number.get_and_set(1) == 8
+        assert not number.compare_and_set(2, 3)
+        assert number.compare_and_set(1, 3)
+        assert number.update_and_get(lambda n: n * 2) == 6
+        number.set(0)
+        assert repr(number) == "0"
+
+    def test_boolean_and_reference(self) -> None:
+        flag = AtomicBoolean()
+        assert flag.compare_and_set(False, True)
+        assert not flag.compare_and_set(False, True)
+        assert flag.get_and_set(False)
+        one, other = [1], [1]
+        reference = AtomicReference(one)
+        assert not reference.compare_and_set(other, other)
+        assert reference.compare_and_set(one, other)
+        assert reference.get() is other
+
+
+class TestCollections:
+    def test_hash_map(self) -> None:
+        table: ConcurrentHashMap[str, int] = ConcurrentHashMap()
+        assert table.put("a", 1) is None
+        assert table.put("a", 2) == 1
+        assert table.put_if_absent("a", 3) == 2
+        assert table.put_if_absent("b", 3) is None
+        assert table.compute_if_absent("c", lambda key: 9) == 9
+        assert table.compute_if_present("c", lambda key, old: old + 1) == 10
+        assert table.compute_if_present("x", lambda key, old: old + 1) is None
+        assert table.compute("c", lambda key, old: None) is None
+        assert table.remove("b", 4) is None
+        assert table.remove("b", 3) == 3
+        assert table.replace("a", 2, 5)
+        assert not table.replace("a", 2, 6)
+        assert (table.keys(), table.values(), table.items(), table.size()) == (["a"], [5], [("a", 5)], 1)
+
+    def test_hash_map_may_change_while_it_is_walked(self) -> None:
+        table: ConcurrentHashMap[int, int] = ConcurrentHashMap({1: 1, 2: 2})
+        for key in table:
+            table[key + 10] = 0
+        for key, value in table.items():
+            assert table.pop(key) == value
+        assert table.is_empty()
+
+    def test_compute_if_absent_runs_once(self, run: Run) -> None:
+        table: ConcurrentHashMap[str, int] = ConcurrentHashMap()
+        calls = AtomicInteger()
+        for thread in [
+            run(lambda: table.compute_if_absent("k", lambda _: calls.increment_and_get())) for _ in range(8)
+        ]:
+            thread.join(5)
+        assert calls.get() == 1
+
+    def test_skip_list_map_finds_neighbours(self) -> None:
+        table: ConcurrentSkipListMap[int, str] = ConcurrentSkipListMap()
+        assert (table.first_entry(), table.last_entry(), table.floor_entry(1)) == (None, None, None)
+        for key in (30, 10, 20):
+            table[key] = f"v{key}"
+        assert table.keys() == [10, 20, 30]
+        assert table.floor_entry(25) == (20, "v20")
+        assert table.floor_entry(20) == (20, "v20")
+        assert table.floor_entry(9) is None
+        assert table.lower_entry(20) == (10, "v10")
+        assert table.ceiling_entry(25) == (30, "v30")
+        assert table.higher_entry(20) == (30, "v30")
+        assert table.higher_entry(30) is None
+        assert (table.floor_key(25), table.lower_key(10), table.ceiling_key(11), table.higher_key(10)) == (
+            20,
+            None,
+            20,
+            20,
+        )
+        assert table.head_map(20).keys() == [10]
+        assert table.head_map(20, inclusive=True).keys() == [10, 20]
+        assert table.tail_map(20).keys() == [20, 30]
+        assert table.tail_map(20, inclusive=False).keys() == [30]
+        assert table.sub_map(10, 30).items() == [(10, "v10"), (20, "v20")]
+        assert (table.first_key(), table.last_key()) == (10, 30)
+
+    def test_skip_list_map_changes_are_not_seen_by_earlier_snapshots(self) -> None:
+        table: ConcurrentSkipListMap[int, str] = ConcurrentSkipListMap()
+        assert table.put(1, "a") is None
+        walked = iter(table)
+        values = table.values()
+        assert table.put(1, "b") == "a"
+        assert table.put_if_absent(1, "c") == "b"
+        assert table.put_if_absent(2, "c") is None
+        assert table.remove(1) == "b"
+        assert table.remove(1) is None
+        assert list(walked) == [1]
+        assert values == ["a"]
+        assert table.poll_first_entry() == (2, "c")
+        assert 2 not in table
+        with pytest.raises(KeyError):
+            table[2]
+        with pytest.raises(KeyError):
+            table.first_key()
+        with pytest.raises(KeyError):
+            table.last_key()
+
+    def test_copy_on_write_list(self) -> None:
+        items = CopyOnWriteArrayList([1, 2])
+        for item in items:
+            items.add(item + 10)
+        assert list(items) == [1, 2, 11, 12]
+        assert items.remove(1)
+        assert not items.remove(1)
+        assert 2 in items
+        assert items[0] == 2
+        items.clear()
+        assert items.is_empty()
+
+
+class TestFutures:
+    def test_complete_and_callbacks(self) -> None:
+        future: CompletableFuture[int] = CompletableFuture()
+        seen: list[object] = []
+        future.when_complete(lambda value, error: seen.append((value, error)))
+        doubled = future.then_apply(lambda value: value * 2)
+        chained = future.then_compose(lambda value: CompletableFuture.completed_future(value + 1))
+        assert not future.is_done()
+        with pytest.raises(TimeoutError):
+            future.get(1)
+        assert future.complete(4)
+        assert not future.complete(5)
+        assert seen == [(4, None)]
+        assert (future.join(), doubled.get(), chained.get(), future.get_now(0)) == (4, 8, 5, 4)
+        assert future.handle(lambda value, error: error is None).get()
+
+    def test_failure_travels(self) -> None:
+        future: CompletableFuture[int] = CompletableFuture()
+        after = future.then_apply(lambda value: value + 1).then_accept(lambda value: None)
+        error = OSError("broken")
+        future.complete_exceptionally(error)
+        assert future.is_completed_exceptionally()
+        with pytest.raises(ExecutionException) as caught:
+            after.get()
+        assert caught.value.__cause__ is error
+        raising = CompletableFuture.completed_future(1).then_apply(lambda value: value / 0)
+        assert isinstance(raising.exception_now(), ZeroDivisionError)
+
+    def test_all_of(self) -> None:
+        first: CompletableFuture[int] = CompletableFuture()
+        second: CompletableFuture[int] = CompletableFuture()
+        both = CompletableFuture.all_of([first, second])
+        first.complete_exceptionally(OSError())
+        assert not both.is_done()
+        second.complete(1)
+        assert isinstance(both.exception_now(), OSError)
+        assert CompletableFuture.all_of([]).is_done()
+
+    def test_cancel(self) -> None:
+        future: CompletableFuture[int] = CompletableFuture()
+        assert future.cancel()
+        assert future.is_cancelled()
+        with pytest.raises(CancellationException):
+            future.get()
+
+
+class TestExecutors:
+    def test_fixed_pool_runs_tasks_on_its_threads(self) -> None:
+        names: list[str] = []
+
+        def factory(run: Callable[[], None]) -> threading.Thread:
+            return threading.Thread(target=run, name=f"pool-{len(names)}", daemon=True)
+
+        pool = ThreadPoolExecutor(2, factory)
+        futures = pool.invoke_all([lambda: names.append(threading.current_thread().name)] * 3)
+        assert all(future.is_done() for future in futures)
+        failed = pool.submit(lambda: 1 // 0)
+        with pytest.raises(ExecutionException):
+            failed.get(5000)
+        assert all(name.startswith("pool-") for name in names)
+        assert pool.get_pool_size() == 2
+        pool.shutdown()
+        assert pool.await_termination(5000)
+        assert pool.is_terminated()
+        with pytest.raises(RejectedExecutionException):
+            pool.submit(lambda: None)
+
+    def test_shutdown_now_drops_what_waits(self) -> None:
+        pool = ThreadPoolExecutor(1)
+        entered, go = CountDownLatch(1), CountDownLatch(1)
+        pool.submit(in_turn(entered.count_down, lambda: go.await_(5000)))
+        assert entered.await_(5000)
+        waiting = pool.submit(lambda: None)
+        assert pool.shutdown_now() == [waiting]
+        go.count_down()
+        assert pool.await_termination(5000)
+
+    def test_scheduled_pool(self) -> None:
+        pool = ScheduledThreadPoolExecutor(1)
+        order: list[str] = []
+        done = CountDownLatch(3)
+        pool.schedule(lambda: order.append("later"), 20)
+        assert pool.schedule(lambda: "now", 0).get(5000) == "now"
+        repeated = pool.schedule_at_fixed_rate(done.count_down, 0, 1)
+        assert done.await_(5000)
+        assert repeated.cancel()
+        never = pool.schedule(lambda: order.append("never"), 100_000)
+        assert never.get_delay() > 90_000
+        assert pool.get_queue_size() >= 1
+        pool.shutdown()
+        assert pool.await_termination(5000)
+        assert never.is_cancelled()
+        assert "never" not in order
+        with pytest.raises(RejectedExecutionException):
+            pool.schedule(lambda: None, 0)
+
+    def test_a_periodic_task_that_raises_stops(self) -> None:
+        pool = ScheduledThreadPoolExecutor(1)
+        future = pool.schedule_at_fixed_rate(lambda: 1 // 0, 0, 1)
+        await_true(future.is_done)
+        assert isinstance(future.exception_now(), ZeroDivisionError)
+        pool.shutdown_now()
+        assert pool.await_termination(5000)
+
+    def test_pool_shrinks(self) -> None:
+        pool = ThreadPoolExecutor(3)
+        pool.invoke_all([lambda: None] * 3)
+        pool.set_core_pool_size(1)
+        await_true(lambda: pool.get_pool_size() == 1)
+        pool.shutdown()
+        assert pool.await_termination(5000)
+
+
+class RecordingTap:
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, object]] = []
+
+    def before(self, op: str, target: object, item: object) -> None:
+        self.seen.append((f"before {op}", type(target).__name__, item))
+
+    def after(self, op: str, target: object, item: object) -> None:
+        self.seen.append((f"after {op}", type(target).__name__, item))
+
+
+class TestTapAndGate:
+    def test_tap_sees_every_hand_off_once(self) -> None:
+        tap = RecordingTap()
+        original = ArrayBlockingQueue.put
+        install_tap(tap)
+        try:
+            queue: ArrayBlockingQueue[str] = ArrayBlockingQueue(5)
+            queue.put("a")
+            queue.add("b")
+            queue.put_all(iter(["c"]))
+            queue.poll()
+            deque: LinkedBlockingDeque[str] = LinkedBlockingDeque()
+            deque.offer("d")
+            deque.take()
+            CountDownLatch(0).await_()
+        finally:
+            remove_tap(tap)
+        queue.put("unseen")
+        assert ArrayBlockingQueue.put is original
+        assert [entry for entry in tap.seen if entry[0].startswith("after")] == [
+            ("after put", "ArrayBlockingQueue", "a"),
+            ("after put", "ArrayBlockingQueue", "b"),
+            ("after put_all", "ArrayBlockingQueue", ["c"]),
+            ("after take", "ArrayBlockingQueue", "a"),
+            ("after put", "LinkedBlockingDeque", "d"),
+            ("after take", "LinkedBlockingDeque", "d"),
+            ("after wait", "CountDownLatch", True),
+        ]
+        assert len(tap.seen) == 14
+
+    def test_gate_holds_threads_and_lets_them_pass_one_by_one(self, run: Run) -> None:
+        queue: ArrayBlockingQueue[str] = ArrayBlockingQueue(5, name="requests")
+        gate = Gate(lambda op, target, item: target is queue and op == "put")
+        install_tap(gate)
+        try:
+            gate.close()
+            run(lambda: queue.put("first"))
+            assert gate.await_held(1)
+            second = run(lambda: queue.put("second"))
+            assert gate.await_held(2)
+            assert queue.is_empty()
+            assert {item for _, _, item in gate.held.values()} == {"first", "second"}
+            gate.step()
+            await_true(lambda: queue.size() == 1)
+            assert len(gate.held) == 1
+            gate.open()
+            second.join(5)
+            await_true(lambda: queue.size() == 2)
+        finally:
+            remove_tap(gate)
+
+    def test_an_open_gate_costs_nothing_to_pass(self) -> None:
+        gate = Gate()
+        install_tap(gate)
+        try:
+            queue: LinkedBlockingQueue[int] = LinkedBlockingQueue()
+            queue.put(1)
+            assert queue.take() == 1
+        finally:
+            remove_tap(gate)
+        assert gate.held == {}
