@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from crc32c import crc32c
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, API_VERSIONS, CREATE_TOPICS, DELETE_TOPICS = 0, 1, 2, 3, 18, 19, 20
+INVALID_REPLICATION_FACTOR, NOT_CONTROLLER = 38, 41
 CLIENT_ID = "bench"
 BATCH_OVERHEAD = 61
 
@@ -24,6 +25,10 @@ class Address(NamedTuple):
 
 class BrokerError(RuntimeError):
     """The broker answered with an error code."""
+
+    def __init__(self, what: str, code: int) -> None:
+        super().__init__(f"{what}: error {code}")
+        self.code = code
 
 
 # -- records --------------------------------------------------------------------------------------------------------
@@ -139,19 +144,22 @@ class Reader:
         self.position += field.size
         return value
 
+    def skip(self, count: int) -> None:
+        self.position += count
+
     def string(self) -> str | None:
         length = self.take("h")
         if length < 0:
             return None
         start = self.position
-        self.position += length
+        self.skip(length)
         return bytes(self._answer[start : self.position]).decode()
 
     def check(self, what: str) -> None:
         """Take an error code; raise BrokerError when there is one."""
         code = self.take("h")
         if code:
-            raise BrokerError(f"{what}: error {code}")
+            raise BrokerError(what, code)
 
 
 def parse_api_versions(answer: bytes) -> dict[int, tuple[int, int]]:
@@ -178,7 +186,7 @@ def parse_metadata(answer: bytes) -> dict[int, Address]:
         for _ in range(reader.take("i")):
             error, partition, leader = reader.take("h"), reader.take("i"), reader.take("i")
             for _ in ("replicas", "in sync"):
-                reader.position += 4 * reader.take("i")
+                reader.skip(4 * reader.take("i"))
             if not error and leader in brokers:
                 leaders[partition] = brokers[leader]
     return leaders
@@ -200,7 +208,7 @@ def parse_delete_topics(answer: bytes) -> None:
 def parse_end_offset(answer: bytes) -> int:
     reader = Reader(answer, 12)
     reader.string()
-    reader.position += 8  # one partition, and its number
+    reader.skip(8)  # one partition, and its number
     reader.check("ListOffsets")
     reader.take("q")  # the timestamp
     offset: int = reader.take("q")
@@ -216,7 +224,7 @@ def check_produced(answer: bytes | bytearray, error_at: int, start: int = 0) -> 
     """Raise BrokerError unless the answer that begins at ``start`` has no error code."""
     code = answer[start + error_at] << 8 | answer[start + error_at + 1]
     if code:
-        raise BrokerError(f"Produce: error {code}")
+        raise BrokerError("Produce", code)
 
 
 class FetchedRecords(NamedTuple):
@@ -236,12 +244,12 @@ def parse_fetch(answer: bytes | bytearray | memoryview, version: int, size: int)
     if not reader.take("i"):
         return FetchedRecords(size, size, -1)
     reader.string()
-    reader.position += 8  # one partition, and its number
+    reader.skip(8)  # one partition, and its number
     reader.check("Fetch")
     high_watermark: int = reader.take("q")
-    reader.position += 8 + (8 if version >= 5 else 0)
+    reader.skip(8 + (8 if version >= 5 else 0))
     aborted = reader.take("i")
-    reader.position += 16 * max(aborted, 0) + (4 if version >= 11 else 0)
+    reader.skip(16 * max(aborted, 0) + (4 if version >= 11 else 0))
     length = reader.take("i")
     start = reader.position
     return FetchedRecords(start, min(start + max(length, 0), size), high_watermark)

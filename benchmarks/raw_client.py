@@ -19,6 +19,7 @@ from benchmarks.frames import Address
 RECEIVE_BYTES = 256 * 1024
 ANSWER_TIMEOUT_S = 30.0
 LEADER_TIMEOUT_S = 15.0
+LEADER_POLL_S = 0.005
 LOWEST_PRODUCE, WANTED_PRODUCE, HIGHEST_PRODUCE = 3, 7, 8
 LOWEST_FETCH, WANTED_FETCH, HIGHEST_FETCH = 4, 4, 11
 
@@ -113,16 +114,27 @@ class Session:
         return min(common, key=lambda version: abs(version - wanted))
 
     def create_topic(self, partitions: int = 1) -> str:
-        """Create a topic of our own and wait until all its partitions have leaders."""
+        """Create a topic of our own and wait until all its partitions have leaders.
+
+        A broker that has just started answers before it is a member of its cluster: it is asked again.
+        """
         topic = f"bench-{os.urandom(5).hex()}"
+        deadline = time.perf_counter() + LEADER_TIMEOUT_S
         with Connection(self.settings.address) as connection:
-            frames.parse_create_topic(connection.call(frames.create_topic_request(topic, partitions)))
+            while True:
+                try:
+                    frames.parse_create_topic(connection.call(frames.create_topic_request(topic, partitions)))
+                    break
+                except frames.BrokerError as error:
+                    not_yet = error.code in (frames.INVALID_REPLICATION_FACTOR, frames.NOT_CONTROLLER)
+                    if not not_yet or time.perf_counter() > deadline:
+                        raise
+                time.sleep(LEADER_POLL_S)
             self.topics.append(topic)
-            deadline = time.perf_counter() + LEADER_TIMEOUT_S
             while len(leaders := frames.parse_metadata(connection.call(frames.metadata_request(topic)))) < partitions:
                 if time.perf_counter() > deadline:
                     raise TimeoutError(f"only partitions {sorted(leaders)} of {topic} got a leader")
-                time.sleep(0.01)
+                time.sleep(LEADER_POLL_S)
         self._leaders.update({(topic, partition): leader for partition, leader in leaders.items()})
         return topic
 

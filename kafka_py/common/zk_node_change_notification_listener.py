@@ -181,9 +181,11 @@ class ZkNodeChangeNotificationListener(Logging):
 
         def before_initializing_session(self) -> None:
             """Nothing is held that belongs to the old session."""
+            return
 
         def on_auth_failure(self) -> None:
             """The broker that owns the client stops, and this listener with it."""
+            return
 
         def after_initializing_session(self) -> None:
             """A new session."""

@@ -48,11 +48,11 @@ class ControllerStats(KafkaMetricsGroup):
 
     def __init__(self) -> None:
         self.unclean_leader_election_rate = self.new_meter("UncleanLeaderElectionsPerSec", "elections")  # atomic
-        self.rate_and_time_metrics = {  # const
+        self.rate_and_time_metrics = {
             state: self.new_timer(state.rate_and_time_metric_name)
             for state in ControllerState.values
             if state.rate_and_time_metric_name is not None
-        }
+        }  # const
 
 
 class ControllerContext:

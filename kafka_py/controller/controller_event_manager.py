@@ -21,6 +21,7 @@ class ControllerEvent(ABC):
     """Something that happened in ZooKeeper, on a broker or in time, and what the controller does about it.
 
     Mirrors: kafka.controller.ControllerEvent
+    Left out: state -- an attribute of each event, annotated here
     Thread:  process runs on controller-event-thread, and nowhere else.
     """
 

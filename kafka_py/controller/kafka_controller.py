@@ -10,7 +10,7 @@ Blogs:   seed 000 (controller, failover order)
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.errors import ControllerMovedException, IllegalStateException
 from kafka_py.common.topic_partition import TopicPartition
@@ -57,7 +57,6 @@ if TYPE_CHECKING:
     from kafka_py.common.requests.abstract_response import AbstractResponse
     from kafka_py.common.utils.time import Time
     from kafka_py.controller.controller_state import ControllerState
-    from kafka_py.server.delegation_token_manager import DelegationTokenManager
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
     from kafka_py.zk.zk_data import BrokerInfo
@@ -80,7 +79,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         time: Time,
         metrics: Metrics,
         initial_broker_info: BrokerInfo,
-        token_manager: DelegationTokenManager | None,
+        token_manager: Any,
         thread_name_prefix: str | None = None,
     ) -> None:
         self.config = config  # const

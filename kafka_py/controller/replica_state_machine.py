@@ -94,7 +94,7 @@ class ReplicaStateMachine(Logging):
         self._controller_id = config.broker_id  # const
         self.log_ident = f"[ReplicaStateMachine controllerId={self._controller_id}] "  # const
         # What each target state does with the valid replicas of one broker.
-        self._steps: dict[ReplicaState, Callable[[int, list[PartitionAndReplica], Callbacks], None]] = {  # const
+        self._steps: dict[ReplicaState, Callable[[int, list[PartitionAndReplica], Callbacks], None]] = {
             NewReplica: self._to_new,
             OnlineReplica: self._to_online,
             OfflineReplica: self._to_offline,
@@ -102,7 +102,7 @@ class ReplicaStateMachine(Logging):
             ReplicaDeletionIneligible: self._to_deletion_ineligible,
             ReplicaDeletionSuccessful: self._to_deletion_successful,
             NonExistentReplica: self._to_non_existent,
-        }
+        }  # const
 
     def startup(self) -> None:
         """Take over after an election: set every replica's state and tell the live ones about their leaders."""

@@ -18,8 +18,8 @@ class CredentialProvider:
 
     Mirrors: kafka.security.CredentialProvider @ 3.7.1
     Thread:  network threads read, the thread of config notifications writes.
-    Left out: userCredentialConfigs -- defined where ZooKeeper's user configs are checked; \
-updateCredential, removeCredentials -- they belong to KRaft
+    Left out: userCredentialConfigs, updateCredential, removeCredentials -- the first is where ZooKeeper's user configs
+        are checked, the others belong to KRaft
     """
 
     def __init__(self, scram_mechanisms: Collection[str], token_cache: Any = None) -> None:

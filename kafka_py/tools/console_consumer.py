@@ -107,6 +107,7 @@ class ConsumerConfig:
     """The command line, checked.
 
     Mirrors: kafka.tools.ConsoleConsumer.ConsumerConfig
+    Left out: invalidOffset, tryParse -- parts of _offset and of CommandLineUtils.parse
     """
 
     def __init__(self, args: list[str]) -> None:
@@ -234,7 +235,7 @@ class ConsoleConsumer:
 
     Mirrors: kafka.tools.ConsoleConsumer
     Left out: checkZk, checkZkPathExists, checkAndMaybeDeleteOldPath, getOldConsumerProps, getNewConsumerProps,
-        setAutoOffsetResetValue, addShutdownHook, main -- old consumer, or part of ConsumerConfig and of main here
+        setAutoOffsetResetValue, addShutdownHook, main, checkErr -- old consumer, or part of ConsumerConfig and of main here
     Differs: without --group the partitions are assigned directly, because nobody could ever find the offsets of the
         random group that Kafka's tool would make up.
     """

@@ -448,7 +448,7 @@ class ScheduledThreadPoolExecutor(_Pool):
                 if left_ns <= 0:
                     self._active += 1
                     return heapq.heappop(self._heap)
-                self._changed.wait(left_ns / 1e9)
+                self._changed.wait(min(left_ns / 1e9, threading.TIMEOUT_MAX))
         return None
 
     def _work(self) -> None:

@@ -237,6 +237,8 @@ class _Client(KazooClient):  # type: ignore[misc]  # kazoo carries no types
             connection_retry=KazooRetry(sleep_func=handler.sleep_func, **_RETRY),
         )
         self.owner = owner  # const
+        # kazoo calls itself closed until it first connects, and refuses requests; Java's client keeps them for then.
+        self._state = KazooKeeperState.CONNECTING  # volatile: connection thread
         self._connection = _Connection(self, self._conn_retry.copy(), logger=_QUIET)  # const
 
     def on_watch(self, event_type: EventType, path: str) -> None:
@@ -366,8 +368,6 @@ class ZooKeeper:
     def get_state(self) -> States:
         """Where the handle stands now."""
         state = _STATES[self._client.client_state]
-        if state is States.CLOSED and not self._ended:
-            return States.CONNECTING  # kazoo calls itself closed until its first connection
         return States.CLOSED if self._ended and state is not States.AUTH_FAILED else state
 
     def get_session_id(self) -> int:

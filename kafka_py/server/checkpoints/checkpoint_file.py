@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import os
 import pathlib
-from typing import TYPE_CHECKING, Generic, NoReturn, Protocol, TypeVar
+from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Generic, NoReturn, TypeVar
 
 from kafka_py.common.errors import KafkaStorageException
 from kafka_py.utils.concurrent import ReentrantLock
@@ -24,15 +25,17 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 
-class CheckpointFileFormatter(Protocol[T]):
+class CheckpointFileFormatter(ABC, Generic[T]):
     """Turns one entry into a line and back.
 
     Mirrors: kafka.server.checkpoints.CheckpointFileFormatter
     """
 
+    @abstractmethod
     def to_line(self, entry: T) -> str:
         """The line for `entry`, without its line end."""
 
+    @abstractmethod
     def from_line(self, line: str) -> T | None:
         """The entry a line holds, None if it is malformed; ValueError if a number in it is."""
 
