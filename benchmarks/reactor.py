@@ -23,6 +23,7 @@ import sys
 import time
 from typing import Any
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 HOST = "127.0.0.1"
 
 
@@ -32,10 +33,10 @@ HOST = "127.0.0.1"
 def serve(api: str, profile: bool) -> None:
     """Serve until the parent closes our standard input; print the port first."""
     from kafka_py.common.metrics.metrics import Metrics
-    from kafka_py.common.protocol.api_keys import ApiKeys
-    from kafka_py.common.requests.produce_response import ProduceResponse
     from kafka_py.common.network.network_send import NetworkSend
+    from kafka_py.common.protocol.api_keys import ApiKeys
     from kafka_py.common.protocol.errors import Errors
+    from kafka_py.common.requests.produce_response import ProduceResponse
     from kafka_py.common.requests.request_and_size import RequestAndSize
     from kafka_py.common.requests.request_context import RequestContext
     from kafka_py.common.topic_partition import TopicPartition
@@ -117,8 +118,11 @@ def profile_threads() -> None:
 
 
 def frame() -> bytes:
-    """A Produce v5 with its size: one partition, one batch of 170 bytes that nobody here looks into."""
-    batch = bytes(170)
+    """A Produce v5 with its size: one partition, one record of 100 bytes."""
+    from kafka_py.common.record.memory_records import MemoryRecords
+    from kafka_py.common.record.simple_record import SimpleRecord
+
+    batch = bytes(MemoryRecords.with_records(SimpleRecord(1, None, bytes(100))).buffer)
     body = struct.pack(">hhi", 0, 5, 7) + b"\0\5bench" + struct.pack(">hhii", -1, 1, 1000, 1)
     body += b"\0\5bench" + struct.pack(">iii", 1, 0, len(batch)) + batch
     return struct.pack(">i", len(body)) + body

@@ -7,10 +7,16 @@ Blogs:   seed 002 (member by member)
 from __future__ import annotations
 
 import abc
+import socket
+from typing import TYPE_CHECKING
 
 from kafka_py.common.utils.kafka_thread import KafkaThread
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.utils.concurrent import AtomicBoolean, CountDownLatch
+
+if TYPE_CHECKING:
+    from kafka_py.common.network.listener_name import ListenerName
+    from kafka_py.network.connection_quotas import ConnectionQuotas
 
 
 class AbstractServerThread(KafkaMetricsGroup, abc.ABC):
@@ -20,10 +26,11 @@ class AbstractServerThread(KafkaMetricsGroup, abc.ABC):
     Thread:  run: its own; the others: any.
     Differs: Kafka gave this class up in 3.3 for start, beginShutdown and close, which are here beside its members;
         `shutdown` is the two of them. `should_run` is 3.7's name of `alive`.
-    Left out: close -- Processor.close_connection and ConnectionQuotas.close_channel since 1.1 and 2.8
+    Left out: close -- its two forms are close_channel here and Processor.close_connection
     """
 
-    def __init__(self, thread_name: str) -> None:
+    def __init__(self, connection_quotas: ConnectionQuotas, thread_name: str) -> None:
+        self.connection_quotas = connection_quotas  # const
         self._alive = AtomicBoolean(True)  # atomic
         self._startup_latch = CountDownLatch(1)  # atomic
         # Open at first: shutdown() of a thread that was never started must not wait. startup_complete() closes it.
@@ -84,6 +91,10 @@ class AbstractServerThread(KafkaMetricsGroup, abc.ABC):
     def is_running(self) -> bool:
         """Whether nobody has asked the thread to end."""
         return self._alive.get()
+
+    def close_channel(self, listener_name: ListenerName, channel: socket.socket, address: str) -> None:
+        """Close a connection that no selector owns and give back its quota; ``address`` is its peer's."""
+        self.connection_quotas.close_channel(self, listener_name, channel, address)
 
     def join(self) -> None:
         """Wait for the thread, if it was ever started."""

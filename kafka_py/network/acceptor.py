@@ -82,7 +82,7 @@ class Acceptor(AbstractServerThread):
 
     METRIC_PREFIX: ClassVar[str] = ""
     THREAD_PREFIX: ClassVar[str] = ""
-    PROCESSOR_CLASS: ClassVar[type[Processor]] = Processor  # tests put their own here
+    PROCESSOR_CLASS: ClassVar[type[Processor]] = Processor  # tests put a subclass here
 
     def __init__(
         self,
@@ -105,15 +105,15 @@ class Acceptor(AbstractServerThread):
         Raises KafkaException when port 0 cannot be bound.
         """
         super().__init__(
+            connection_quotas,
             f"{self.thread_prefix()}-kafka-socket-acceptor-"
-            f"{end_point.listener_name}-{end_point.security_protocol}-{end_point.port}"
+            f"{end_point.listener_name}-{end_point.security_protocol}-{end_point.port}",
         )
         self.log_ident = log_ident  # const
         self.socket_server = socket_server  # const
         self.end_point = end_point  # const
         self.config = config  # volatile: reconfiguration
         self._node_id = node_id  # const
-        self.connection_quotas = connection_quotas  # const
         self._time = time  # const
         self._is_privileged_listener = is_privileged_listener  # const
         self._request_channel = request_channel  # const
@@ -316,14 +316,14 @@ class Acceptor(AbstractServerThread):
                 e.ip,
                 e.count,
             )
-            self.connection_quotas.close_channel(self, name, socket_channel, address)
+            self.close_channel(name, socket_channel, address)
         except ConnectionThrottledException as e:
             self.debug("Delaying closing of connection from %s for %d ms", address, e.throttle_time_ms)
             end = e.start_throttle_time_ms + e.throttle_time_ms
             heapq.heappush(self.throttled_sockets, DelayedCloseSocket(socket_channel, end))
         except OSError as e:
             self.error("Encountered an error while configuring the connection, closing it.", exc=e)
-            self.connection_quotas.close_channel(self, name, socket_channel, address)
+            self.close_channel(name, socket_channel, address)
         except BaseException:
             socket_channel.close()
             raise

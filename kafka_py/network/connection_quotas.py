@@ -439,7 +439,7 @@ class ListenerConnectionQuota(ListenerReconfigurable):
 
     def __init__(self, quotas: ConnectionQuotas, lock: ReentrantLock, listener: ListenerName) -> None:
         self._quotas = quotas  # const
-        self._lock = lock
+        self._lock = lock  # const
         self._listener = listener  # const
         self._entity = listener_quota_entity(listener.value())  # const
         self._max_connections = _MAX_INT  # volatile: reconfiguration, under ConnectionQuotas' lock

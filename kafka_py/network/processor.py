@@ -139,14 +139,13 @@ class Processor(AbstractServerThread):
         thread_name: str,
     ) -> None:
         """Raises ConfigException for a security protocol that is not served."""
-        super().__init__(thread_name)
+        super().__init__(connection_quotas, thread_name)
         self.id = id  # const
         self.log_ident = log_ident  # const
         self._time = time  # const
         self._nanoseconds = time.nanoseconds  # const
         self.max_request_size = max_request_size  # const
         self._request_channel = request_channel  # const
-        self._connection_quotas = connection_quotas  # const
         self._connections_max_idle_ms = connections_max_idle_ms  # const
         self._failed_authentication_delay_ms = failed_authentication_delay_ms  # const
         self._listener_name = listener_name  # const
@@ -371,7 +370,7 @@ class Processor(AbstractServerThread):
         selector = self.selector
         for channel in channels:
             try:
-                selector.mute_channel(channel)
+                selector.mute(channel.id, channel)
                 channel.handle_channel_mute_event(_REQUEST_RECEIVED)
             except Exception as e:  # noqa: BLE001  it concerns this channel only
                 id = channel.id
@@ -418,7 +417,6 @@ class Processor(AbstractServerThread):
         """Note which library the client uses (KIP-511), here so that the API layer need not know of channels."""
         body = request.body(ApiVersionsRequest)
         if body.is_valid():
-            name, version = body.client_software_name(), body.client_software_version()
             session.client_information = ClientInformation(body.client_software_name(), body.client_software_version())
             channel.channel_metadata_registry().register_client_information(session.client_information)
 
@@ -472,14 +470,14 @@ class Processor(AbstractServerThread):
                 response = self.inflight_responses.pop(connection_id, None)
                 if response is not None:
                     self._update_request_metrics(response)
-                self._connection_quotas.dec(self._listener_name, inet_address(parsed.remote_host))
+                self.connection_quotas.dec(self._listener_name, inet_address(parsed.remote_host))
             except Exception as e:  # noqa: BLE001  it concerns this connection only
                 self.process_exception(f"Exception while processing disconnection of {connection_id}", e)
 
     @runs_on("network")
     def close_excess_connections(self) -> None:
         """Close one connection if the broker has too many, which happens when a protected listener took its slot."""
-        if self._connection_quotas.max_connections_exceeded(self._listener_name):
+        if self.connection_quotas.max_connections_exceeded(self._listener_name):
             channel = self.selector.lowest_priority_channel()
             if channel is not None:
                 self.close_connection(channel.id)
@@ -492,7 +490,7 @@ class Processor(AbstractServerThread):
         self.debug("Closing selector connection %s", connection_id)
         address = channel.socket_address()
         if address:
-            self._connection_quotas.dec(self._listener_name, address)
+            self.connection_quotas.dec(self._listener_name, address)
         self.selector.close(connection_id)
         response = self.inflight_responses.pop(connection_id, None)
         if response is not None:
@@ -528,7 +526,7 @@ class Processor(AbstractServerThread):
                 processed += 1
             except Exception as e:  # noqa: BLE001  it concerns this connection only; its socket must not leak
                 remote_address = peer_address(channel)
-                self._connection_quotas.close_channel(self, self._listener_name, channel, remote_address)
+                self.close_channel(self._listener_name, channel, remote_address)
                 self.process_exception(f"Processor {self.id} closed connection from {remote_address}", e)
 
     def close_all(self) -> None:
@@ -536,7 +534,7 @@ class Processor(AbstractServerThread):
         while (channel := self.new_connections.poll()) is not None:
             address = peer_address(channel)
             if address:
-                self._connection_quotas.close_channel(self, self._listener_name, channel, address)
+                self.close_channel(self._listener_name, channel, address)
             else:
                 channel.close()  # never counted: it did not come from an acceptor
         for open_channel in list(self.selector.channels.values()):
@@ -589,7 +587,7 @@ class Processor(AbstractServerThread):
         if channel is None:
             channel = self.open_or_closing_channel(connection_id)
         if channel is not None:
-            self.selector.unmute_channel(channel)
+            self.selector.unmute(channel.id, channel)
 
     def channel(self, connection_id: str) -> KafkaChannel | None:
         """The open channel, or None."""

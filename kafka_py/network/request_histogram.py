@@ -70,7 +70,8 @@ class RequestHistogram(Histogram):
 
     def __init__(self, time: Time = Time.SYSTEM) -> None:
         super().__init__(True, time)
-        self._sample = SkippingSample(time=time)  # volatile: whoever holds _lock
+        self._reservoir = SkippingSample(time=time)  # volatile: whoever holds _lock
+        self._sample = self._reservoir  # volatile: whoever holds _lock
         self._tables: list[RequestTimes] = []  # volatile: whoever makes a RequestTimes
 
     @staticmethod
@@ -89,7 +90,7 @@ class RequestHistogram(Histogram):
         mean = total / n
         squares = sum([(value - mean) ** 2 * times for value, times in counts.items()])
         with self._lock:
-            self._sample.update_all(values)
+            self._reservoir.update_all(values)
             distance = mean - self._mean
             count = self._count + n
             self._squares += squares + distance * distance * self._count * n / count
@@ -148,4 +149,3 @@ class RequestTimes:
             return
         for histogram, column in zip(self.columns, zip(*taken, strict=True), strict=False):
             histogram.take(column)
-

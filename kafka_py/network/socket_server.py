@@ -108,9 +108,8 @@ class SocketServer(KafkaMetricsGroup):
         self.api_version_manager = api_version_manager  # const
         self.max_queued_requests = config.queued_max_requests  # const
         self.node_id = config.broker_id  # const
-        self.log_ident = (
-            f"[SocketServer listenerType={api_version_manager.listener_type}, nodeId={self.node_id}] "  # const
-        )
+        listener_type = api_version_manager.listener_type
+        self.log_ident = f"[SocketServer listenerType={listener_type}, nodeId={self.node_id}] "  # const
         self._memory_pool_sensor = metrics.sensor("MemoryPoolUtilization")  # const
         self._memory_pool_sensor.add(
             Meter(

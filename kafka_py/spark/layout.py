@@ -47,11 +47,13 @@ class ReplicaDir(NamedTuple):
 
 
 def read_offset_checkpoint(path: pathlib.Path) -> dict[tuple[str, int], int]:
-    """(topic, partition) -> offset; empty when the file is not there. Raises ValueError for a malformed file."""
+    """(topic, partition) -> offset; empty when the file is not there or empty. Raises ValueError for a malformed file."""
     try:
         lines = path.read_text().split("\n")
     except FileNotFoundError:
         return {}
+    if lines == [""]:
+        return {}  # made by the broker, nothing written yet
     if lines[0].strip() != "0":
         raise ValueError(f"Unrecognized version of the checkpoint file {path}: {lines[0]}")
     entries = {}

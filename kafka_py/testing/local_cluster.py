@@ -42,7 +42,8 @@ class LocalProcess:
                 stdout=out,
                 stderr=subprocess.STDOUT,
                 stdin=subprocess.DEVNULL,
-                env={**os.environ, **environment},
+                # Compiled once for all starts, whatever the caller's own habit.
+                env={**os.environ, "PYTHONDONTWRITEBYTECODE": "", **environment},
                 start_new_session=True,
             )
 

@@ -63,8 +63,8 @@ log4j.appender.console.target={target}
 log4j.appender.console.layout=org.apache.log4j.PatternLayout
 log4j.appender.console.layout.ConversionPattern=[%d] %-5p %m (%c)%n
 """
-# Short runs: compile little, one collector thread, and a quiet start.
-JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.awt.headless=true")
+# Short runs: compile little and collect with one thread. What the tools print is UTF-8.
+JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8")
 FETCH_TIMEOUT_S = 300
 TOOL_TIMEOUT_S = 60
 
@@ -166,9 +166,11 @@ class ApacheKafka:
         """kafka.admin.TopicCommand, which talks to ZooKeeper only."""
         return self.output_of("kafka.admin.TopicCommand", "--zookeeper", zookeeper, *arguments)
 
-    def dump(self, files: Sequence[pathlib.Path], *options: str) -> str:
-        """kafka.tools.DumpLogSegments."""
-        return self.output_of("kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
+    def dump(self, files: Sequence[pathlib.Path], *options: str) -> tuple[str, str]:
+        """kafka.tools.DumpLogSegments: what it prints, and what it complains about."""
+        done = self.run("kafka.tools.DumpLogSegments", *options, "--files", ",".join(map(str, files)))
+        assert done.returncode == 0, done.stderr[-3000:]
+        return done.stdout, done.stderr
 
     def broker(self, like: LocalBroker) -> ApacheBroker:
         """Apache's broker with the properties, and so with the log directories and the id, of one of ours."""

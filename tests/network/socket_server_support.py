@@ -6,7 +6,7 @@ import socket
 import struct
 import threading
 from collections.abc import Callable
-from typing import Any
+from typing import Any, ClassVar
 
 from kafka_py.common.metrics.metrics import Metrics
 from kafka_py.common.network.channel_builder import ChannelBuilder
@@ -76,13 +76,13 @@ class TestableSelector(Selector):
         self._maybe_fail("poll")
         super().poll(timeout)
 
-    def mute_channel(self, channel: Any) -> None:
+    def mute(self, id: str, channel: Any = None) -> None:
         self._maybe_fail("mute")
-        super().mute_channel(channel)
+        super().mute(id, channel)
 
-    def unmute_channel(self, channel: Any) -> None:
+    def unmute(self, id: str, channel: Any = None) -> None:
         self._maybe_fail("unmute")
-        super().unmute_channel(channel)
+        super().unmute(id, channel)
 
     def close(self, id: str | None = None) -> None:
         if id is not None:
@@ -119,7 +119,7 @@ class TestableAcceptor(DataPlaneAcceptor):
     """Makes TestableProcessors."""
 
     __test__ = False
-    PROCESSOR_CLASS = TestableProcessor
+    PROCESSOR_CLASS: ClassVar[type[Processor]] = TestableProcessor
 
 
 class TestableSocketServer(SocketServer):

@@ -180,11 +180,14 @@ def test_request_metrics() -> None:
     one.record_network_thread_time_callback = spent.append
     rows: list[tuple[float, ...]] = []
     original = metrics.record
-    metrics.record = lambda row: (rows.append(row), original(row))[1]  # type: ignore[assignment, func-returns-value]
-    try:
+
+    def record(row: tuple[float, ...]) -> None:
+        rows.append(row)
+        original(row)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "record", record)
         one.update_request_metrics(99, NoOpResponse(one))
-    finally:
-        metrics.record = original
     (row,) = rows
     # queue 5, local 10.4, remote 20.5 half up, throttle 3, response queue below zero, then up to now, bytes of the body
     assert row[:5] == (5, 10, 21, 3, 0)
@@ -206,12 +209,9 @@ def test_callback_time_is_local_time() -> None:
     one.response_complete_time_nanos = 61_000_000
     rows: list[tuple[float, ...]] = []
     metrics = METRICS["Heartbeat"]
-    original = metrics.record
-    metrics.record = rows.append  # type: ignore[method-assign]
-    try:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(metrics, "record", rows.append)
         one.update_request_metrics(0, NoOpResponse(one))
-    finally:
-        metrics.record = original  # type: ignore[method-assign]
     assert rows[0][1:3] == (11, 50)
 
 
@@ -267,14 +267,20 @@ def test_rows_reach_the_histograms_when_they_are_read() -> None:
     first, second = (table.add_column(name) for name in names)
     for i in range(1000):
         table.record((i, 7, "never looked at"))  # type: ignore[arg-type]
-    other = threading.Thread(target=lambda: [table.record((2000 + i, 7)) for i in range(5)])
+
+    def five_more() -> None:
+        for i in range(5):
+            table.record((2000 + i, 7))
+
+    other = threading.Thread(target=five_more)
     other.start()
     other.join()
     assert (first.count, first.min, first.max, second.mean) == (1005, 0, 2004, 7)
     plain = Histogram(True)
     for value in [*range(1000), *range(2000, 2005)]:
         plain.update(value)
-    assert (first.sum, first.mean) == (plain.sum, pytest.approx(plain.mean))
+    assert first.sum == plain.sum
+    assert first.mean == pytest.approx(plain.mean)
     assert first.std_dev == pytest.approx(plain.std_dev)
     assert first.snapshot().size() == 1005
     first.update(-5)
@@ -293,8 +299,12 @@ def test_many_threads_and_a_reader_lose_no_row() -> None:
         while not done.is_set():
             histogram.tick()
 
+    def write() -> None:
+        for _ in range(3000):
+            table.record((1,))
+
     reader = threading.Thread(target=read)
-    writers = [threading.Thread(target=lambda: [table.record((1,)) for _ in range(3000)]) for _ in range(4)]
+    writers = [threading.Thread(target=write) for _ in range(4)]
     for thread in (reader, *writers):
         thread.start()
     for thread in writers:

@@ -12,18 +12,15 @@ import pytest
 
 from kafka_py.common.errors import ConfigException, KafkaException, RuntimeException
 from kafka_py.common.network.client_information import ClientInformation
-from kafka_py.common.network.kafka_channel import ChannelMuteState
 from kafka_py.common.network.listener_name import ListenerName
-from kafka_py.common.network.network_send import NetworkSend
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.security.auth.kafka_principal import KafkaPrincipal
 from kafka_py.metrics.yammer import Metrics as YammerMetrics
 from kafka_py.network.processor import ConnectionId
-from kafka_py.network.request_channel import NoOpResponse, SendResponse
+from kafka_py.network.request_channel import NoOpResponse
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.concurrent import CompletableFuture, ExecutionException
-from kafka_py.utils.control_throwable import ControlThrowable
 from tests.network.socket_server_support import (
     ANSWER,
     HEARTBEAT_BODY,
@@ -399,41 +396,6 @@ def test_connection_id_reuse(testable: TestableSocketServer) -> None:
     assert channel.request_queue.is_empty()
 
 
-@pytest.mark.parametrize("no_op", [False, True])
-@pytest.mark.parametrize("throttle_in_progress", [True, False])
-@pytest.mark.ported("SocketServerTest.testSendActionResponseWithThrottledChannelWhereThrottlingInProgress")
-def test_throttled_channel(server: SocketServer, no_op: bool, throttle_in_progress: bool) -> None:
-    channel = server.data_plane_request_channel
-    processor = server._data_plane_processors()[0]
-    with Client(server) as client:
-        heartbeat(client)
-        request = receive_request(channel)
-        id = request.context.connection_id
-
-        def state() -> Any:
-            found = processor.open_or_closing_channel(id)
-            return None if found is None else found.mute_state()
-
-        wait_until(lambda: state() is ChannelMuteState.MUTED_AND_RESPONSE_PENDING)
-        channel.start_throttling(request)
-        wait_until(lambda: state() is ChannelMuteState.MUTED_AND_THROTTLED_AND_RESPONSE_PENDING)
-        if not throttle_in_progress:
-            channel.end_throttling(request)
-            wait_until(lambda: state() is ChannelMuteState.MUTED_AND_RESPONSE_PENDING)
-        if no_op:
-            channel.send_no_op_response(request)
-        else:
-            answer(channel, request)
-            assert client.receive() == head() + ANSWER
-        if throttle_in_progress:
-            wait_until(lambda: state() is ChannelMuteState.MUTED_AND_THROTTLED)
-            heartbeat(client)
-            assert channel.receive_request(5) is None
-            channel.end_throttling(request)
-            receive_request(channel)
-        wait_until(lambda: state() is not ChannelMuteState.MUTED_AND_THROTTLED)
-
-
 @pytest.mark.ported("SocketServerTest.testSocketsCloseOnShutdown")
 def test_sockets_close_on_shutdown() -> None:
     made = make()
@@ -494,7 +456,7 @@ def test_exception_in_acceptor(server: SocketServer) -> None:
             raise OSError("test IOException")
         original(channel)
 
-    acceptor.configure_accepted_socket_channel = fail_once  # type: ignore[method-assign]
+    acceptor.configure_accepted_socket_channel = fail_once  # type: ignore[method-assign, assignment]
     with Client(server) as client:
         assert client.is_closed()
     with Client(server) as client:
@@ -624,7 +586,7 @@ def test_stop_processing_requests_then_metrics_are_still_there(server: SocketSer
     wait_until(lambda: server.data_plane_request_channel.metrics["Heartbeat"].total_time_hist.count > 0)
     server.stop_processing_requests()
     assert server.data_plane_request_channel.metrics["Heartbeat"].total_time_hist.count > 0
-    assert not server.data_plane_request_channel._send(NoOpResponse(make_detached_request(server)))  # type: ignore[func-returns-value]
+    server.data_plane_request_channel.send_no_op_response(make_detached_request(server))
 
 
 def make_detached_request(server: SocketServer) -> Any:
@@ -642,7 +604,7 @@ def test_metric_collection_after_shutdown() -> None:
     made = make()
     stop(made)
     values = [
-        metric.value()  # type: ignore[attr-defined]
+        metric.value()
         for name, metric in YammerMetrics.default_registry().all_metrics().items()
         if name.name.endswith(("IdlePercent", "NetworkProcessorAvgIdlePercent", "ExpiredConnectionsKilledCount"))
         and hasattr(metric, "value")
@@ -659,110 +621,10 @@ def test_processor_metrics_tags(server: SocketServer) -> None:
             assert (tag["listener"], tag["networkProcessor"]) == ("PLAINTEXT", "0")
 
 
-def failing(testable: TestableSocketServer, operation: str, error: Exception) -> None:
-    testable.testable_selector.fail_once[operation] = error
-
-
-def verify_fine(testable: TestableSocketServer) -> None:
-    with Client(testable) as client:
-        heartbeat(client)
-        answer_next(testable)
-        assert client.receive() == head() + ANSWER
-    wait_until(lambda: testable.connection_count("127.0.0.1") == 0)
-    assert testable.processor.thread.is_alive()
-
-
-@pytest.mark.ported("SocketServerTest.configureNewConnectionException")
-def test_configure_new_connection_exception(testable: TestableSocketServer) -> None:
-    failing(testable, "register", RuntimeError("test exception"))
-    with Client(testable) as client:
-        assert client.is_closed()
-    verify_fine(testable)
-
-
-@pytest.mark.parametrize("error", [RuntimeError("test exception"), OSError("test"), KafkaException("test")])
-@pytest.mark.ported("SocketServerTest.processNewResponseException")
-def test_process_new_response_exception(testable: TestableSocketServer, error: Exception) -> None:
-    with Client(testable) as client:
-        heartbeat(client)
-        failing(testable, "send", error)
-        answer_next(testable)
-        assert client.is_closed()
-    assert testable.processor.inflight_response_count == 0
-    verify_fine(testable)
-
-
-@pytest.mark.ported("SocketServerTest.processCompletedReceiveException")
-def test_process_completed_receive_exception(testable: TestableSocketServer) -> None:
-    with Client(testable) as client:
-        failing(testable, "mute", RuntimeError("test exception"))
-        heartbeat(client)
-        assert client.is_closed()
-    receive_request(testable.data_plane_request_channel)
-    verify_fine(testable)
-
-
-@pytest.mark.ported("SocketServerTest.processCompletedSendException")
-def test_process_completed_send_exception(testable: TestableSocketServer) -> None:
-    with Client(testable) as client:
-        heartbeat(client)
-        failing(testable, "unmute", RuntimeError("test exception"))
-        answer_next(testable)
-        assert client.receive() == head() + ANSWER
-        assert client.is_closed()
-    verify_fine(testable)
-
-
-def test_a_callback_that_fails_closes_its_connection(testable: TestableSocketServer) -> None:
-    def fail(_: Any) -> None:
-        raise RuntimeError("test exception")
-
-    channel = testable.data_plane_request_channel
-    with Client(testable) as client:
-        heartbeat(client)
-        answer(channel, receive_request(channel), on_complete=fail)
-        assert client.receive() == head() + ANSWER
-        assert client.is_closed()
-    verify_fine(testable)
-
-
-@pytest.mark.ported("SocketServerTest.processDisconnectedException")
-def test_process_disconnected_exception(testable: TestableSocketServer) -> None:
-    testable.processor.fixed_connection_id = "notAValidConnectionId"
-    client = Client(testable)
-    heartbeat(client)
-    answer_next(testable)
-    client.receive()
-    client.sock.close()
-    wait_until(lambda: not testable.processor.selector.channels)
-    testable.processor.fixed_connection_id = None
-    with Client(testable) as other:
-        heartbeat(other)
-        answer_next(testable)
-        assert other.receive() == head() + ANSWER
-
-
-@pytest.mark.parametrize("error", [OSError("test"), RuntimeError("test")])
-@pytest.mark.ported("SocketServerTest.pollException")
-def test_poll_exception(testable: TestableSocketServer, error: Exception) -> None:
-    failing(testable, "poll", error)
-    testable.processor.wakeup()
-    wait_until(lambda: testable.testable_selector.failed == ["poll"])
-    verify_fine(testable)
-
-
-@pytest.mark.ported("SocketServerTest.controlThrowable")
-def test_control_throwable_is_not_caught(testable: TestableSocketServer) -> None:
-    processor = testable.processor
-    with pytest.raises(ControlThrowable):
-        processor.process_exception("never logged", ControlThrowable())
-    processor.process_exception("logged", RuntimeError("test"))
-
-
 @pytest.mark.parametrize("control_plane", [False, True])
 @pytest.mark.ported("SocketServerTest.testInterBrokerListenerAsPrivilegedListener")
 def test_privileged_listener(control_plane: bool) -> None:
-    props = {"control_plane_listener_name": "CONTROL"} if control_plane else {}
+    props: dict[str, Any] = {"control_plane_listener_name": "CONTROL"} if control_plane else {}
     made = make(
         listeners="EXTERNAL://127.0.0.1:0,INTERNAL://127.0.0.1:0,CONTROL://127.0.0.1:0",
         listener_security_protocol_map="EXTERNAL:PLAINTEXT,INTERNAL:PLAINTEXT,CONTROL:PLAINTEXT",
@@ -883,56 +745,3 @@ def test_queue_full_of_new_connections_then_the_next_processor_gets_them() -> No
 def test_unknown_listener_has_no_port(server: SocketServer) -> None:
     with pytest.raises(KafkaException, match="Tried to check for port of non-existing protocol"):
         server.bound_port(ListenerName("OTHER"))
-
-
-def test_one_turn_of_a_processor_on_this_thread() -> None:
-    made = make(TestableSocketServer, start=False)
-    assert isinstance(made, TestableSocketServer)
-    processor, channel = made.processor, made.data_plane_request_channel
-    acceptor = acceptor_of(made)
-    assert acceptor.server_channel is not None
-    client = Client(made)
-    acceptor._nio_selector.register(acceptor.server_channel, 16)
-    acceptor.accept_new_connections()
-    assert repr(processor) == (
-        "Processor(id=0, listener=PLAINTEXT, connections=0, new=1, responses=0, inflight=0, running=True)"
-    )
-    heartbeat(client)
-    processor.configure_new_connections()
-    processor.poll()
-    processor.process_completed_receives()
-    assert channel.request_queue.size() == 1
-    (open_channel,) = processor.selector.channels.values()
-    assert open_channel.mute_state() is ChannelMuteState.MUTED_AND_RESPONSE_PENDING
-    request = receive_request(channel)
-    send = NetworkSend(request.context.connection_id, bytes(30_000_000))
-    channel.send_response(SendResponse(request, send))
-    assert "responses=1" in repr(processor)
-    processor.process_new_responses()
-    assert "inflight=1" in repr(processor)
-    reader = threading.Thread(target=client.receive)
-    reader.start()
-    for _ in range(100_000):
-        processor.poll()
-        processor.process_completed_sends()
-        if not processor.inflight_response_count:
-            break
-    reader.join()
-    assert open_channel.mute_state() is ChannelMuteState.NOT_MUTED
-    client.sock.close()
-    processor.poll()
-    processor.process_disconnected()
-    assert made.connection_count("127.0.0.1") == 0
-    assert "connections=0" in repr(processor)
-    stop(made)
-
-
-def test_threads_have_latches_of_old(server: SocketServer) -> None:
-    acceptor = acceptor_of(server)
-    for thread in (acceptor, acceptor.processors[0]):
-        thread.await_startup()
-        assert thread.is_running
-        assert (thread.startup_latch.get_count(), thread.shutdown_latch.get_count()) == (0, 1)
-    acceptor.processors[0].shutdown()
-    assert not acceptor.processors[0].is_running
-    assert acceptor.processors[0].shutdown_latch.get_count() == 0

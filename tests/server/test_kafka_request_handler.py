@@ -86,8 +86,7 @@ def test_an_error_of_a_request_is_logged_and_the_next_is_handled(
     with caplog.at_level("ERROR"):
         for _ in range(5):
             world.channel.send_request(request())
-        wait_until(lambda: caplog.messages.count("[Kafka Request Handler 0 on Broker 7], Exception when handling request")
-                   + caplog.messages.count("[Kafka Request Handler 1 on Broker 7], Exception when handling request") == 5)  # fmt: skip
+        wait_until(lambda: sum("Exception when handling request" in m for m in caplog.messages) == 5)
     assert world.live() == 2
 
 
@@ -106,6 +105,7 @@ def test_fatal_exit_error_ends_the_process(world: World) -> None:
         Exit.reset_exit_procedure()
 
 
+@pytest.mark.slow
 def test_resize(world: World) -> None:
     world.pool.resize_thread_pool(4)
     assert (world.live(), [h.id for h in world.pool.runnables]) == (4, [0, 1, 2, 3])
@@ -198,7 +198,10 @@ def test_wrapped_callback_runs_at_once_on_the_requests_thread_and_else_is_queued
     wrapped: list[Any] = []
 
     def do(_: Request, local: RequestLocal) -> None:
-        callback = KafkaRequestHandler.wrap_async_callback(lambda new, text: ran.append((text, new)), local)
+        def remember(new: RequestLocal, text: str) -> None:
+            ran.append((text, new))
+
+        callback = KafkaRequestHandler.wrap_async_callback(remember, local)
         callback("at once")
         wrapped.append(callback)
 

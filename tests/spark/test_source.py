@@ -62,6 +62,8 @@ def test_layout(log_dir: pathlib.Path) -> None:
     assert replicas["t", 1].log_start_offset == 40
     assert [s.base_offset for s in segment_files(log_dir / "t-0")] == [0, 100]
     assert read_offset_checkpoint(log_dir / "nothing") == {}
+    (log_dir / "empty").touch()
+    assert read_offset_checkpoint(log_dir / "empty") == {}
 
 
 def test_reads_from_the_log_start_to_the_high_watermark(log_dir: pathlib.Path) -> None:

@@ -98,7 +98,7 @@ class KafkaChannel:
         "_peer_host",
         "_receive",
         "_remote_address",
-                "_successful_authentications",
+        "_successful_authentications",
         "_was_ready",
         "current_send",
         "id",

@@ -69,7 +69,7 @@ class NetworkReceive(Receive):
                 return 0
             start = channel.ahead_pos
             if count >= _SIZE_BYTES and not self._head:
-                size = _SIZE(channel.ahead, start)[0]
+                size: int = _SIZE(channel.ahead, start)[0]
                 taken = _SIZE_BYTES
             else:
                 taken = min(_SIZE_BYTES - len(self._head), count)

@@ -533,23 +533,22 @@ class Selector(SelectorClosing, Selectable):
         """Channels whose connect is complete."""
         return self._connected
 
-    def mute(self, id: str) -> None:
-        """Do not read from the channel until unmute(). Raises IllegalStateException without such a channel."""
-        self.mute_channel(self._open_or_closing_channel_or_fail(id))
+    def mute(self, id: str, channel: KafkaChannel | None = None) -> None:
+        """Do not read from the channel until unmute(). Raises IllegalStateException without such a channel.
 
-    def mute_channel(self, channel: KafkaChannel) -> None:
-        """Do not read from ``channel``."""
+        Who has the channel at hand may pass it and spare the search.
+        """
+        if channel is None:
+            channel = self._open_or_closing_channel_or_fail(id)
         channel.mute()
         self._explicitly_muted_channels.add(channel)
         if self._keys_with_buffered_read:
             self._keys_with_buffered_read.pop(channel.selection_key(), None)
 
-    def unmute(self, id: str) -> None:
+    def unmute(self, id: str, channel: KafkaChannel | None = None) -> None:
         """Read from the channel again, as soon as its state allows. Raises IllegalStateException."""
-        self.unmute_channel(self._open_or_closing_channel_or_fail(id))
-
-    def unmute_channel(self, channel: KafkaChannel) -> None:
-        """Read from ``channel`` again, if its state allows."""
+        if channel is None:
+            channel = self._open_or_closing_channel_or_fail(id)
         if channel.maybe_unmute():
             self._explicitly_muted_channels.discard(channel)
             if channel.has_bytes_buffered():
@@ -559,12 +558,12 @@ class Selector(SelectorClosing, Selectable):
     def mute_all(self) -> None:
         """Read from no channel."""
         for channel in self.channels.values():
-            self.mute_channel(channel)
+            self.mute(channel.id, channel)
 
     def unmute_all(self) -> None:
         """Read from every channel."""
         for channel in self.channels.values():
-            self.unmute_channel(channel)
+            self.unmute(channel.id, channel)
 
     def clear_completed_receives(self) -> None:
         """Let go of the receives; the server does so as soon as they are queued, for memory's sake."""

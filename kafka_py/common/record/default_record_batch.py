@@ -42,6 +42,7 @@ HEADER = struct.Struct(">qiibIhiqqqhii")
 BatchHeader = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
 
 _INT64 = struct.Struct(">q")
+_UP_TO_EPOCH = struct.Struct(">qii")
 _INT32 = struct.Struct(">i")
 _UINT32 = struct.Struct(">I")
 _INT16 = struct.Struct(">h")
@@ -82,11 +83,14 @@ class DefaultRecordBatch(AbstractRecordBatch, MutableRecordBatch):
     RECORDS_OFFSET: ClassVar[int] = 61
     RECORD_BATCH_OVERHEAD: ClassVar[int] = 61
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: Buffer, header: BatchHeader | None = None) -> None:
+        """``header`` spares unpacking where it was unpacked already."""
         view = buffer if type(buffer) is memoryview else memoryview(buffer)
         self.buffer: memoryview = view
-        if len(view) < 61:  # too short to be valid: ensure_valid says so, getters see zeros
-            self.header: BatchHeader = _unpack_header(bytes(view) + bytes(61 - len(view)))
+        if header is not None:
+            self.header: BatchHeader = header
+        elif len(view) < 61:  # too short to be valid: ensure_valid says so, getters see zeros
+            self.header = _unpack_header(bytes(view) + bytes(61 - len(view)))
         else:
             self.header = _unpack_header(view)
 
@@ -96,12 +100,13 @@ class DefaultRecordBatch(AbstractRecordBatch, MutableRecordBatch):
 
     def ensure_valid(self) -> None:
         """Raise InvalidRecordException if the size or the checksum is wrong."""
-        if self.size_in_bytes() < 61:
+        header = self.header
+        if header[1] < 49:
             raise InvalidRecordException(
                 f"Record batch is corrupt (the size {self.size_in_bytes()} is smaller than the minimum allowed "
                 f"overhead {DefaultRecordBatch.RECORD_BATCH_OVERHEAD})"
             )
-        if self.header[4] != _crc32c(self.buffer[21:], gil_release_mode=0):
+        if header[4] != _crc32c(self.buffer[21:], gil_release_mode=0):
             raise InvalidRecordException(
                 f"Record is corrupt (stored crc = {self.checksum()}, computed crc = {self._compute_checksum()})"
             )
@@ -207,10 +212,10 @@ class DefaultRecordBatch(AbstractRecordBatch, MutableRecordBatch):
 
     def set_last_offset_and_epoch(self, offset: int, epoch: int) -> None:
         """Do what set_last_offset and set_partition_leader_epoch do, at once."""
-        buffer = self.buffer
-        _INT64.pack_into(buffer, 0, offset - self.header[6])
-        _INT32.pack_into(buffer, 12, epoch)
-        self.header = _unpack_header(buffer)
+        header = self.header
+        base_offset = offset - header[6]
+        _UP_TO_EPOCH.pack_into(self.buffer, 0, base_offset, header[1], epoch)
+        self.header = (base_offset, header[1], epoch, *header[3:])  # type: ignore[assignment]  # 13 fields as before
 
     def set_max_timestamp(self, timestamp_type: TimestampType, max_timestamp: int) -> None:
         """Set type and value; the checksum is recomputed only if one of them changes."""

@@ -13,7 +13,7 @@ from kafka_py.common.errors import IllegalStateException, KafkaException
 from kafka_py.common.record.abstract_records import AbstractRecords
 from kafka_py.common.record.byte_buffer_log_input_stream import ByteBufferLogInputStream
 from kafka_py.common.record.compression_type import CompressionType
-from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.default_record_batch import HEADER, DefaultRecordBatch
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     MutableBatch = DefaultRecordBatch | ByteBufferLegacyRecordBatch
 
 _log = get_logger("org.apache.kafka.common.record.MemoryRecords")
+_unpack_header = HEADER.unpack_from
 
 
 class BatchRetention(Enum):
@@ -134,9 +135,33 @@ class MemoryRecords(AbstractRecords):
 
     def batches(self) -> Iterator[MutableBatch]:
         """Iterate over the complete batches; CorruptRecordException when it comes to a wrong size or magic."""
-        if self._batches is not None:
-            return iter(self._batches)
-        return self._cut_batches()
+        batches = self._batches
+        if batches is None:
+            if self.single_batch() is None:
+                return self._cut_batches()
+            batches = self._batches
+            assert batches is not None, "single_batch has cut it"
+        return iter(batches)
+
+    def single_batch(self) -> DefaultRecordBatch | None:
+        """Return the batch if there is exactly one, of magic 2 and complete: what a producer sends. None otherwise."""
+        batches = self._batches
+        if batches is None:
+            buffer = self.buffer
+            size = len(buffer)
+            if size < 61:
+                return None
+            header = _unpack_header(buffer)
+            if header[1] + 12 != size or header[3] != 2:
+                return None
+            batch = DefaultRecordBatch(buffer, header)
+            self._batches = [batch]
+            return batch
+        if len(batches) == 1:
+            first = batches[0]
+            if type(first) is DefaultRecordBatch and len(first.buffer) == len(self.buffer):
+                return first
+        return None
 
     def _cut_batches(self) -> Iterator[MutableBatch]:
         stream = ByteBufferLogInputStream(self.buffer)

@@ -33,6 +33,9 @@ _OFFSETS_1 = bytes(range(0, 128, 2))
 _OFFSETS_2_HIGH = b"".join(bytes((group,)) * 64 for group in range(128))
 _OFFSETS_3_HIGH = b"".join(bytes((group,)) * 8192 for group in range(8))
 
+_START_OF_RECORD = struct.Struct("6B").unpack_from
+_SMALLEST_BATCH = 61 + 7  # with one record that has neither key nor value
+
 _HIGH_BYTES = bytes(range(128, 256))
 _ODD = bytes(value & 1 for value in range(256))
 _RANKS = bytes(64 + ((byte >> 1) ^ -(byte & 1)) for byte in range(128)) + bytes(128)  # deltas in rising order
@@ -348,6 +351,42 @@ class RecordWalk:
         self.min_delta = min(self.min_delta, delta)
         self.index += 1
         return True
+
+
+def walk_only_record(batch: memoryview) -> bool | None:
+    """Walk the only record of an uncompressed batch; return whether it has a key, None if it is unusual in any way.
+
+    Usual are both deltas 0, no headers, a key of up to 63 bytes, all of it up to 8 KB: most requests of a producer
+    that does not wait for more records. RecordWalk is there for the others.
+    """
+    size = len(batch)
+    if size < _SMALLEST_BATCH:
+        return None
+    length, high, delta, offset, key, last = _START_OF_RECORD(batch, 61)
+    at = 66
+    if length > 0x7F:  # a size of two bytes: everything lies one byte further on
+        if high > 0x7F:
+            return None
+        length = length & 0x7F | high << 7
+        delta, offset, key = offset, key, last
+        at = 67
+    if length & 1 or at - 4 + (length >> 1) != size or delta or offset or key > 0x7F or batch[size - 1]:
+        return None
+    if not key & 1:
+        at += key >> 1
+    if at >= size - 1:
+        return None
+    value = batch[at]
+    at += 1
+    if value > 0x7F:
+        high = batch[at]
+        if high > 0x7F:
+            return None
+        value = value & 0x7F | high << 7
+        at += 1
+    if not value & 1:
+        at += value >> 1
+    return not key & 1 if at == size - 1 else None
 
 
 def _walk_headers(data: bytes, at: int) -> int:

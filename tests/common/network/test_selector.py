@@ -89,7 +89,7 @@ def test_cannot_send_with_a_send_in_progress(world: World, server: EchoServer) -
 
 @pytest.mark.ported("SelectorTest.testSendWithoutConnecting")
 def test_send_without_connecting(world: World) -> None:
-    with pytest.raises(IllegalStateException, match="no connection. Connection id 0"):
+    with pytest.raises(IllegalStateException, match=r"no connection\. Connection id 0"):
         world.selector.send(NetworkSend("0", b"test"))
 
 

@@ -1,0 +1,35 @@
+"""What holds for every test: no thread outlives it, and the process-wide metrics are as it found them."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_py.metrics.yammer import Metrics
+
+# Threads of libraries, which live as long as the process, and of the ZooKeeper that the whole session shares.
+_OTHERS = ("pytest", "Thread-", "ThreadPoolExecutor", "asyncio", "Dummy", "NIOServerCxnFactory")
+_GRACE_S = 2.0
+
+
+@pytest.fixture(autouse=True)
+def no_thread_is_left_behind() -> Iterator[None]:
+    """Every thread that a test starts has a name and ends with it, or at least soon after."""
+    before = set(threading.enumerate())
+    yield
+    for thread in threading.enumerate():
+        if thread not in before and not thread.name.startswith(_OTHERS):
+            thread.join(_GRACE_S)
+            assert not thread.is_alive(), f"the test left the thread {thread.name!r} running"
+
+
+@pytest.fixture(autouse=True)
+def metrics_are_as_before() -> Iterator[None]:
+    """Meters live in one registry per process, as in the broker; a test must not see another's."""
+    registry = Metrics.default_registry()
+    before = set(registry.all_metrics())
+    yield
+    for name in set(registry.all_metrics()) - before:
+        registry.remove_metric(name)

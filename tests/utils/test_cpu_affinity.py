@@ -1,0 +1,68 @@
+"""Which core a broker binds itself to."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from kafka_py.utils.cpu_affinity import parse_cpus, pin_process, release_slot
+
+
+@pytest.fixture
+def bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[set[int]]]:
+    """A machine of four cores; what the process was bound to."""
+    calls: list[set[int]] = []
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
+    monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: calls.append(set(cpus)))
+    yield calls
+    release_slot()
+
+
+@pytest.mark.parametrize(("text", "cpus"), [("0", {0}), ("0,2", {0, 2}), ("1-3", {1, 2, 3}), ("0, 2-3", {0, 2, 3})])
+def test_lists(text: str, cpus: set[int], bound: list[set[int]]) -> None:
+    assert parse_cpus(text) == cpus
+    assert str(sorted(cpus)) in pin_process(text)
+    assert bound == [cpus]
+
+
+@pytest.mark.parametrize("text", ["", "all", "1-", "-1", "0,,1"])
+def test_other_values_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="must be auto, none or a list of cores"):
+        pin_process(text)
+
+
+def test_a_core_that_is_not_there(bound: list[set[int]]) -> None:
+    with pytest.raises(ValueError, match=r"names cores \[9\]"):
+        pin_process("0,9")
+    assert bound == []
+
+
+def test_none(bound: list[set[int]]) -> None:
+    assert pin_process("none") == "Not binding the process to a core"
+    assert bound == []
+
+
+def test_brokers_spread_themselves(bound: list[set[int]], tmp_path: pathlib.Path) -> None:
+    others = []
+    for expected in (1, 2, 3, 0):
+        assert f"core {expected} of" in pin_process("auto", str(tmp_path))
+        release_slot()
+        other = open(tmp_path / f"kafka_py-{os.getuid()}-core-{expected}.lock")  # noqa: SIM115  another broker's
+        fcntl.flock(other, fcntl.LOCK_EX)
+        others.append(other)
+    assert bound == [{1}, {2}, {3}, {0}]
+    pin_process("auto", str(tmp_path))
+    assert bound[-1] == {os.getpid() % 4}, "all are taken"
+    for other in others:
+        other.close()
+    pin_process("auto", str(tmp_path))
+    assert bound[-1] == {1}
+
+
+def test_one_core_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {2})
+    assert pin_process("auto") == "The process is bound to core 2 already"
