@@ -189,10 +189,11 @@ def bars_table(a: Outcomes, b: Outcomes) -> str:
         measured = measure_bar(bar, a, b)
         if measured is None:
             continue
+        other = measure_bar(bar, b, a) if bar.of_a else None
         unit = "" if bar.of_a else "x"
         wanted = [f"{number(value)}{unit}" for value in (bar.floor, bar.target, bar.moonshot)]
-        rows.append([bar.id, bar.goal, *wanted, f"{number(measured)}{unit}", bar.verdict(measured)])
-    return markdown(("id", "goal", "floor", "target", "moonshot", "measured", "reached"), rows)
+        rows.append([bar.id, bar.goal, *wanted, f"{number(measured)}{unit}", number(other), bar.verdict(measured)])
+    return markdown(("id", "goal", "floor", "target", "moonshot", "measured", "of B", "reached"), rows)
 
 
 def measure_bar(bar: Bar, a: Outcomes, b: Outcomes) -> float | None:

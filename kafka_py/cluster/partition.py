@@ -218,8 +218,8 @@ class Partition(PartitionReplicas):
             else:
                 new_high_watermark = self._smallest_log_end_offset(cur_time)
             old_high_watermark = leader_replica.high_watermark
-            old_offset = old_high_watermark.message_offset
-            new_offset = new_high_watermark.message_offset
+            old_offset = old_high_watermark[0]  # message_offset
+            new_offset = new_high_watermark[0]
             if old_offset < new_offset or (
                 old_offset == new_offset and old_high_watermark.on_older_segment(new_high_watermark)
             ):
@@ -268,12 +268,19 @@ class Partition(PartitionReplicas):
         )
 
     def _try_complete_delayed_requests(self) -> None:
-        """Look at the requests that wait for this partition. Called without leader_isr_update_lock."""
+        """Look at the requests that wait for this partition. Called without leader_isr_update_lock.
+
+        Mostly nothing waits; the managers' debug line about that is written only if debug lines are.
+        """
         manager = self.replica_manager
         key = self._request_key
-        manager.try_complete_delayed_fetch(key)
-        manager.try_complete_delayed_produce(key)
-        manager.try_complete_delayed_delete_records(key)
+        debug = manager.logger.debug_enabled
+        if debug or manager.delayed_fetch_purgatory.watches(key):
+            manager.try_complete_delayed_fetch(key)
+        if debug or manager.delayed_produce_purgatory.watches(key):
+            manager.try_complete_delayed_produce(key)
+        if debug or manager.delayed_delete_records_purgatory.watches(key):
+            manager.try_complete_delayed_delete_records(key)
 
     def maybe_shrink_isr(self, replica_max_lag_time_ms: int) -> None:
         """Take lagging followers out of the ISR, in ZooKeeper and here; the high watermark may then move."""
@@ -343,19 +350,19 @@ class Partition(PartitionReplicas):
         min.insync.replicas; whatever Log.append_as_leader raises.
         """
         with self._append_lock:
-            state = self._leader_replica_if_local()
+            state = self._leader_state
             if state is None:
                 raise self._not_leader()
-            leader_replica = state.leader_replica
+            leader_replica, leader_epoch, in_sync_size, alone = state
             log = leader_replica.log
             assert log is not None, "a local replica has a log"
-            if required_acks == -1 and state.in_sync_size < log.config.min_in_sync_replicas:
+            if required_acks == -1 and in_sync_size < log.config.min_in_sync_replicas:
                 raise NotEnoughReplicasException(
-                    f"Number of insync replicas for partition {self.topic_partition} is [{state.in_sync_size}], "
+                    f"Number of insync replicas for partition {self.topic_partition} is [{in_sync_size}], "
                     f"below required minimum [{log.config.min_in_sync_replicas}]"
                 )
-            info = log.append_as_leader(records, state.leader_epoch, is_from_client)
-            if not state.alone:
+            info = log.append_as_leader(records, leader_epoch, is_from_client)
+            if not alone:
                 # followers read up to the log end; consumers are looked at when the high watermark has moved
                 self.replica_manager.try_complete_delayed_fetch(self._request_key)
             leader_hw_incremented = self._maybe_increment_leader_hw(leader_replica)

@@ -70,11 +70,13 @@ __all__ = ["CompletedTxn", "Log", "LogAppendInfo"]
 _INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
 _NO_TIMESTAMP = -1
+_COMPRESSION_CODEC_MASK = 0x07
 _EARLIEST_TIMESTAMP = -2  # ListOffsetRequest.EARLIEST_TIMESTAMP
 _LATEST_TIMESTAMP = -1  # ListOffsetRequest.LATEST_TIMESTAMP
 _LOG_OVERHEAD = 12
 
 # what an append without producer ids changes for producers; nobody writes into it
+_new_tuple = tuple.__new__  # a third of the time that a NamedTuple's own takes
 _NO_PRODUCER: tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None] = ({}, [], None)
 
 
@@ -296,10 +298,11 @@ class Log(LogLoader):
                 return append_info
             # 2. cut off a partial batch at the end
             valid_records = records
-            if append_info.valid_bytes != records.size_in_bytes():
+            if append_info.valid_bytes != len(records.buffer):
                 valid_records = self._trim_invalid_bytes(records, append_info)
             with self.lock:
-                self._check_if_memory_mapped_buffer_closed()
+                if self._is_memory_mapped_buffer_closed:
+                    self._check_if_memory_mapped_buffer_closed()
                 # 3. give offsets, or check the given ones
                 if assign_offsets:
                     valid_records = self._assign_offsets(
@@ -308,16 +311,15 @@ class Log(LogLoader):
                 else:
                     self._check_given_offsets(records, append_info)
                 # 4. note a new leader epoch
-                batches = list(valid_records.batches())
                 has_producer = False
-                for batch in batches:
+                for batch in valid_records.batches():
                     if type(batch) is DefaultRecordBatch:
                         header = batch.header
                         self._leader_epoch_cache.assign(header[2], header[0])
                         if header[9] > -1:
                             has_producer = True
                 # 5. a batch has to fit in a segment
-                size = valid_records.size_in_bytes()
+                size = len(valid_records.buffer)
                 if size > self.config.segment_size:
                     raise RecordBatchTooLargeException(
                         f"Message batch size is {size} bytes which exceeds the maximum configured segment size of "
@@ -325,7 +327,9 @@ class Log(LogLoader):
                     )
                 # 6. check producer ids and sequences; a batch sent again is answered as the first time
                 updated_producers, completed_txns, maybe_duplicate = (
-                    self._analyze_and_validate_producer_state(batches, is_from_client) if has_producer else _NO_PRODUCER
+                    self._analyze_and_validate_producer_state(list(valid_records.batches()), is_from_client)
+                    if has_producer
+                    else _NO_PRODUCER
                 )
                 if maybe_duplicate is not None:
                     append_info.first_offset = maybe_duplicate.first_offset
@@ -373,9 +377,12 @@ class Log(LogLoader):
             for completed_txn in completed_txns:
                 last_stable_offset = manager.complete_txn(completed_txn)
                 segment.update_txn_index(completed_txn, last_stable_offset)
-        manager.update_map_end_offset(last_offset + 1)
-        # 10. let readers see it
-        self._update_log_end_offset(last_offset + 1)
+        next_offset = last_offset + 1
+        manager.update_map_end_offset(next_offset)
+        # 10. let readers see it (what _update_log_end_offset does, for the segment at hand)
+        self.next_offset_metadata = _new_tuple(
+            LogOffsetMetadata, (next_offset, segment.base_offset, segment.log.size_in_bytes())
+        )
         if self.first_unstable_offset is not None or manager.first_unstable_offset is not None:
             self._update_first_unstable_offset()
         if self.logger.trace_enabled:
@@ -383,11 +390,11 @@ class Log(LogLoader):
                 "Appended message set with last offset: %d, first offset: %d, next offset: %d, and messages: %s",
                 last_offset,
                 first_offset,
-                last_offset + 1,
+                next_offset,
                 valid_records,
             )
         # 11. sync if so many messages are not
-        if last_offset + 1 - self.recovery_point >= self.config.flush_interval:
+        if next_offset - self.recovery_point >= self.config.flush_interval:
             self.flush()
 
     def _assign_offsets(
@@ -400,6 +407,7 @@ class Log(LogLoader):
     ) -> MemoryRecords:
         """Validate the records and stamp offsets on them; the records to write. Caller holds lock."""
         config = self.config
+        timestamp_type = config.message_timestamp_type
         offset = LongRef(self.next_offset_metadata.message_offset)
         append_info.first_offset = offset.value
         now = self._time.milliseconds()
@@ -412,8 +420,8 @@ class Log(LogLoader):
                 append_info.source_codec,
                 append_info.target_codec,
                 config.compact,
-                config.message_format_version.message_format_version.value,
-                config.message_timestamp_type,
+                config.record_version,
+                timestamp_type,
                 config.message_timestamp_difference_max_ms,
                 leader_epoch,
                 is_from_client,
@@ -424,7 +432,7 @@ class Log(LogLoader):
         append_info.offset_of_max_timestamp = result.shallow_offset_of_max_timestamp
         append_info.last_offset = offset.value - 1
         append_info.records_processing_stats = result.records_processing_stats
-        if config.message_timestamp_type is TimestampType.LOG_APPEND_TIME:
+        if timestamp_type is TimestampType.LOG_APPEND_TIME:
             append_info.log_append_time = now
         if result.message_size_maybe_changed:  # converted or compressed again
             for batch in result.validated_records.batches():
@@ -491,8 +499,10 @@ class Log(LogLoader):
         config = self.config
         max_message_size = config.max_message_size
         for batch in records.batches():
+            compressed = True  # until it is known not to be
             if type(batch) is DefaultRecordBatch:
                 header = batch.header
+                compressed = header[5] & _COMPRESSION_CODEC_MASK != 0
                 batch_first_offset = header[0]
                 # older formats come from older clients, which do not always begin at 0
                 if is_from_client and batch_first_offset != 0:
@@ -523,8 +533,7 @@ class Log(LogLoader):
                 offset_of_max_timestamp = last_offset
             shallow_message_count += 1
             valid_bytes_count += batch_size
-            codec_id = batch.compression_type().id
-            if codec_id:
+            if compressed and (codec_id := batch.compression_type().id):
                 source_codec = CompressionCodec.get_compression_codec(codec_id)
         target_codec = source_codec
         if config.compression_type != "producer":
@@ -563,6 +572,9 @@ class Log(LogLoader):
     def on_high_watermark_incremented(self, high_watermark: int) -> None:
         """The partition's high watermark grew: transactions ended below it become stable."""
         with self.lock:
+            if self.first_unstable_offset is None and self.producer_state_manager.first_unstable_offset is None:
+                self._replica_high_watermark = high_watermark  # no transaction, nothing to become stable
+                return
             self._replica_high_watermark = high_watermark
             self.producer_state_manager.on_high_watermark_updated(high_watermark)
             self._update_first_unstable_offset()
@@ -791,9 +803,9 @@ class Log(LogLoader):
     ) -> LogSegment:
         """The segment to append to: a new one if the active one is full, too old, or too far from the offsets."""
         segment = self.segments.snapshot[1][-1]
-        now = self._time.milliseconds()
-        if not segment.should_roll(messages_size, max_timestamp_in_messages, max_offset_in_messages, now):
+        if not segment.should_roll(messages_size, max_timestamp_in_messages, max_offset_in_messages):
             return segment
+        now = self._time.milliseconds()
         if self.is_debug_enabled:
             self.debug(
                 "Rolling new log segment (log_size = %d/%d}, offset_index_size = %d/%d, time_index_size = %d/%d, "

@@ -225,6 +225,8 @@ class LogConfig(AbstractConfig):
         self.compression_type: str = values[self.COMPRESSION_TYPE_PROP].lower()  # const
         self.preallocate: bool = values[self.PRE_ALLOCATE_ENABLE_PROP]  # const
         self.message_format_version = ApiVersion.apply(values[self.MESSAGE_FORMAT_VERSION_PROP])  # const
+        # its magic, asked for with every append
+        self.record_version: int = self.message_format_version.message_format_version.value  # const
         self.message_timestamp_type = TimestampType.for_name(values[self.MESSAGE_TIMESTAMP_TYPE_PROP])  # const
         self.message_timestamp_difference_max_ms: int = values[self.MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP]  # const
         self.leader_replication_throttled_replicas: list[str] = values[

@@ -140,9 +140,16 @@ class LogSegment(Logging):
     # ---- state ----------------------------------------------------------------------------------------------------
 
     def should_roll(
-        self, messages_size: int, max_timestamp_in_messages: int, max_offset_in_messages: int, now: int
+        self,
+        messages_size: int,
+        max_timestamp_in_messages: int,
+        max_offset_in_messages: int,
+        now: int | None = None,
     ) -> bool:
-        """Whether an append of `messages_size` bytes must go to a new segment: by size, age, full index or offset."""
+        """Whether an append of `messages_size` bytes must go to a new segment: by size, age, full index or offset.
+
+        Without `now` the clock is read, if the age depends on it.
+        """
         size = self.log.size_in_bytes()
         if size > self.max_segment_bytes - messages_size:
             return True
@@ -151,7 +158,9 @@ class LogSegment(Logging):
             if first is not None and first >= 0:
                 waited = max_timestamp_in_messages - first
             else:
-                waited = self.time_waited_for_roll(now, max_timestamp_in_messages)
+                waited = self.time_waited_for_roll(
+                    self.time.milliseconds() if now is None else now, max_timestamp_in_messages
+                )
             if waited > self.max_segment_ms - self.roll_jitter_ms:
                 return True
         return (
@@ -244,7 +253,7 @@ class LogSegment(Logging):
 
         Raises OSError, or ValueError if an offset is too far from the base. Caller holds Log.lock.
         """
-        size = records.size_in_bytes()
+        size = len(records.buffer)
         if size <= 0:
             return
         log = self.log
@@ -261,7 +270,7 @@ class LogSegment(Logging):
             )
         if physical_position == 0:
             self._rolling_based_timestamp = largest_timestamp
-        if not self.can_convert_to_relative_offset(largest_offset):
+        if largest_offset - self.base_offset > _INT_MAX:
             raise ValueError("largest offset in message set can not be safely converted to relative offset.")
         appended_bytes = log.append(records)
         if trace:
@@ -279,12 +288,18 @@ class LogSegment(Logging):
 
     def _remember(self, records: MemoryRecords, largest_offset: int, position: int, size: int) -> None:
         """Add an append to the tail. Caller holds Log.lock."""
-        base_offset, length, magic = _BATCH_START.unpack_from(records.buffer)
-        if magic < 2:  # the offset in front is not the first one: leave these to the index
-            self._tail = []
-            return
+        batch = records.single_batch()
+        if batch is not None:
+            base_offset = batch.header[0]
+        else:
+            base_offset, length, magic = _BATCH_START.unpack_from(records.buffer)
+            if magic < 2:  # the offset in front is not the first one: leave these to the index
+                self._tail = []
+                return
+            if length + 12 != size:
+                size = 0
         tail = self._tail
-        tail.append((base_offset, largest_offset, position, size if length + 12 == size else 0))
+        tail.append((base_offset, largest_offset, position, size))
         if len(tail) > _TAIL_LIMIT:
             self._tail = tail[_TAIL_LIMIT // 2 :]
 

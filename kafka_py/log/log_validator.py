@@ -426,15 +426,16 @@ def _check_records(
 
 def _walk_records(batch: DefaultRecordBatch, demands: _Demands, expected_offset: int) -> _Findings | None:
     """Return what the walk finds, None if anything is unusual."""
-    base_offset, _, _, _, _, attributes, _, first_timestamp, _, _, _, _, count = batch.header
+    header = batch.header
+    base_offset, attributes, first_timestamp, count = header[0], header[5], header[7], header[12]
     if count <= 0 or attributes & _LOG_APPEND_TIME_BIT:
         return None
-    if count == 1 and not attributes & _COMPRESSION_CODEC_MASK:
+    if count == 1 and not attributes & _COMPRESSION_CODEC_MASK and first_timestamp >= 0:
         has_key = walk_only_record(batch.buffer)
         if has_key is not None:
             if (not has_key and demands[1]) or not _timestamps_in_range(first_timestamp, first_timestamp, demands):
                 return None
-            return 1, first_timestamp, 0, base_offset == expected_offset, len(batch.buffer) - 61
+            return 1, first_timestamp, 0, base_offset == expected_offset, header[1] - 49
     walk = RecordWalk(count)
     if attributes & _COMPRESSION_CODEC_MASK:
         stream = batch.compression_type().wrap_for_input(batch.buffer[61:], 2)

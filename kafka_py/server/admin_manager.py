@@ -1,35 +1,46 @@
-"""Creates and deletes topics for the admin APIs, and waits until the cluster knows.
+"""Creates, grows and deletes topics for the admin APIs, and waits until the cluster knows.
 
 Mirrors: core/src/main/scala/kafka/server/AdminManager.scala @ 1.1.1
+Read next: admin_manager_configs.py (the rest of this class)
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from kafka_py.admin.admin_operation_exception import AdminOperationException
 from kafka_py.admin.admin_utils import AdminUtils
 from kafka_py.admin.broker_metadata import BrokerMetadata
 from kafka_py.common.errors import (
     ApiException,
+    InvalidPartitionsException,
+    InvalidReplicaAssignmentException,
     InvalidRequestException,
     PolicyViolationException,
+    ReassignmentInProgressException,
     TopicAlreadyMarkedForDeletionException,
+    UnknownTopicOrPartitionException,
 )
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
 from kafka_py.log.log_config import LogConfig
-from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.admin_manager_configs import AdminManagerConfigs, properties
 from kafka_py.server.delayed_create_partitions import CreatePartitionsMetadata, DelayedCreatePartitions
 from kafka_py.server.delayed_delete_topics import DelayedDeleteTopics, DeleteTopicMetadata
 from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
 from kafka_py.server.delayed_operation_key import TopicKey
+from kafka_py.server.kafka_config import KafkaConfig
+from kafka_py.server.policy.alter_config_policy import AlterConfigPolicy
+from kafka_py.server.policy.create_topic_policy import CreateTopicPolicy
+from kafka_py.utils.core_utils import swallow
 from kafka_py.zk.admin_zk_client import AdminZkClient
 
 if TYPE_CHECKING:
     from kafka_py.common.metrics.metrics import Metrics
-    from kafka_py.server.kafka_config import KafkaConfig
+    from kafka_py.common.network.listener_name import ListenerName
+    from kafka_py.common.requests.new_partitions import NewPartitions
     from kafka_py.server.metadata_cache import MetadataCache
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
@@ -37,14 +48,11 @@ NO_NUM_PARTITIONS = CreateTopicsRequest.NO_NUM_PARTITIONS
 NO_REPLICATION_FACTOR = CreateTopicsRequest.NO_REPLICATION_FACTOR
 
 
-class AdminManager(KafkaMetricsGroup):
-    """Does the work behind CreateTopics and DeleteTopics, on the controller's broker.
+class AdminManager(AdminManagerConfigs):
+    """Does the work behind CreateTopics, CreatePartitions and DeleteTopics, on the controller's broker.
 
     Mirrors: kafka.server.AdminManager
     Thread: request handlers; completion also from the purgatory's reaper.
-    Left out: createPartitions, describeConfigs, alterConfigs, configSynonyms, brokerSynonyms, configType,
-        createTopicConfigEntry, createBrokerConfigEntry, allConfigs, createResponseConfig, resourceNameToBrokerId,
-        maybeAddSynonym, validateConfigPolicy -- CreatePartitions and the config APIs come with stage 6
     """
 
     def __init__(
@@ -60,6 +68,14 @@ class AdminManager(KafkaMetricsGroup):
             "topic", broker_id=config.broker_id
         )  # const
         self._admin_zk_client = AdminZkClient(zk_client)  # const
+        self._create_topic_policy = config.get_configured_instance(
+            KafkaConfig.CREATE_TOPIC_POLICY_CLASS_NAME_PROP,
+            CreateTopicPolicy,  # type: ignore[type-abstract]  # stands for its subclasses
+        )  # const
+        self._alter_config_policy = config.get_configured_instance(
+            KafkaConfig.ALTER_CONFIG_POLICY_CLASS_NAME_PROP,
+            AlterConfigPolicy,  # type: ignore[type-abstract]  # stands for its subclasses
+        )  # const
 
     @property
     def has_delayed_topic_operations(self) -> bool:
@@ -97,13 +113,16 @@ class AdminManager(KafkaMetricsGroup):
         validate_only: bool,
     ) -> CreatePartitionsMetadata:
         try:
-            configs = _properties(arguments.configs)
+            configs = properties(arguments.configs)
             LogConfig.validate(configs)
             assignments = self._assignments(arguments, brokers)
             self.trace("Assignments for topic %s are %s ", topic, assignments)
-            if validate_only:
+            policy = self._create_topic_policy
+            if validate_only or policy is not None:
                 self._admin_zk_client.validate_create_or_update_topic(topic, assignments, configs, update=False)
-            else:
+            if policy is not None:
+                policy.validate(self._request_metadata(topic, arguments))
+            if not validate_only:
                 self._admin_zk_client.create_or_update_topic_partition_assignment_path_in_zk(
                     topic, assignments, configs, update=False
                 )
@@ -115,6 +134,18 @@ class AdminManager(KafkaMetricsGroup):
         except Exception as e:  # noqa: BLE001 -- one topic's failure is an answer, not the end of the request
             self.error("Error processing create topic request for topic %s with arguments %s", topic, arguments, exc=e)
             return CreatePartitionsMetadata(topic, {}, ApiError.from_throwable(e))
+
+    @staticmethod
+    def _request_metadata(topic: str, arguments: CreateTopicsRequest.TopicDetails) -> CreateTopicPolicy.RequestMetadata:
+        """The topic as a policy sees it: what was not given is None."""
+        partitions, factor = arguments.num_partitions, arguments.replication_factor
+        return CreateTopicPolicy.RequestMetadata(
+            topic,
+            None if partitions == NO_NUM_PARTITIONS else partitions,
+            None if factor == NO_REPLICATION_FACTOR else factor,
+            arguments.replicas_assignments or None,
+            arguments.configs,
+        )
 
     @staticmethod
     def _assignments(
@@ -152,6 +183,62 @@ class AdminManager(KafkaMetricsGroup):
             delayed_create = DelayedCreatePartitions(timeout, metadata, self, response_callback)
             self._topic_purgatory.try_complete_else_watch(delayed_create, [TopicKey(topic) for topic in topics])
 
+    def create_partitions(
+        self,
+        timeout: int,
+        new_partitions: Mapping[str, NewPartitions],
+        validate_only: bool,
+        listener_name: ListenerName,
+        callback: Callable[[dict[str, ApiError]], None],
+    ) -> None:
+        """Grow topics; call back when every new partition has a leader, failed, or took too long. timeout: ms."""
+        reassign_partitions_in_progress = self.zk_client.reassign_partitions_in_progress()
+        all_brokers = self._admin_zk_client.get_broker_metadatas()
+        metadata = []
+        for topic, new_partition in new_partitions.items():
+            try:
+                # While replicas move, the replication factor means nothing.
+                if reassign_partitions_in_progress:
+                    raise ReassignmentInProgressException("A partition reassignment is in progress.")
+                assignment = self._add_partitions(topic, new_partition, all_brokers, validate_only)
+                metadata.append(CreatePartitionsMetadata(topic, assignment, ApiError.NONE))
+            except (AdminOperationException, ApiException) as e:
+                metadata.append(CreatePartitionsMetadata(topic, {}, ApiError.from_throwable(e)))
+        self._complete_or_watch(timeout, validate_only, metadata, new_partitions.keys(), callback)
+
+    def _add_partitions(
+        self, topic: str, new_partition: NewPartitions, all_brokers: list[BrokerMetadata], validate_only: bool
+    ) -> Mapping[int, Sequence[int]]:
+        """Check the wish, write the new assignment to ZooKeeper unless validate_only, and answer it."""
+        found = self.zk_client.get_replica_assignment_for_topics({topic})
+        existing = {topic_partition.partition: replicas for topic_partition, replicas in found.items()}
+        if not existing:
+            raise UnknownTopicOrPartitionException(f"The topic '{topic}' does not exist.")
+        old, new = len(existing), new_partition.total_count()
+        if new < old:
+            raise InvalidPartitionsException(
+                f"Topic currently has {old} partitions, which is higher than the requested {new}."
+            )
+        if new == old:
+            raise InvalidPartitionsException(f"Topic already has {old} partitions.")
+        assignments = new_partition.assignments()
+        replica_assignment = None
+        if assignments is not None:
+            known = {broker.id for broker in all_brokers}
+            unknown = dict.fromkeys(b for replicas in assignments for b in replicas if b not in known)
+            if unknown:
+                raise InvalidReplicaAssignmentException(
+                    f"Unknown broker(s) in replica assignment: {', '.join(map(str, unknown))}."
+                )
+            if len(assignments) != new - old:
+                raise InvalidReplicaAssignmentException(
+                    f"Increasing the number of partitions by {new - old} but {len(assignments)} assignments provided."
+                )
+            replica_assignment = {old + i: replicas for i, replicas in enumerate(assignments)}
+        return self._admin_zk_client.add_partitions(
+            topic, existing, all_brokers, new, replica_assignment, validate_only=validate_only
+        )
+
     def delete_topics(
         self, timeout: int, topics: Collection[str], response_callback: Callable[[dict[str, Errors]], None]
     ) -> None:
@@ -177,15 +264,8 @@ class AdminManager(KafkaMetricsGroup):
         return Errors.NONE
 
     def shutdown(self) -> None:
-        """End the purgatory."""
+        """End the purgatory and the policies."""
         self._topic_purgatory.shutdown()
-
-
-def _properties(configs: Mapping[str, str | None]) -> dict[str, str]:
-    """As java.util.Properties takes them, which refuses null with a NullPointerException (answered as UNKNOWN)."""
-    result = {}
-    for name, value in configs.items():
-        if value is None:
-            raise TypeError(f"null value for topic config {name}")
-        result[name] = value
-    return result
+        for policy in (self._create_topic_policy, self._alter_config_policy):
+            if policy is not None:
+                swallow(policy.close, self)

@@ -173,7 +173,7 @@ class BrokerTopicStats(Logging):
 
     def topic_stats(self, topic: str) -> BrokerTopicMetrics:
         """The topic's meters, made if need be."""
-        return self._stats.get_and_maybe_put(topic)
+        return self._stats.get(topic) or self._stats.get_and_maybe_put(topic)
 
     def update_replication_bytes_in(self, value: int) -> None:
         """Bytes fetched from a leader."""

@@ -117,6 +117,8 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
         self._reaper_enabled = reaper_enabled  # const
         self._timer_enabled = timer_enabled  # const
         self._watchers_for_key: Pool[Hashable, _Watchers[T]] = Pool(lambda key: _Watchers(self, key))  # atomic
+        # whether anything is watched under a key: one look-up in C, for those who would check with every append
+        self.watches = self._watchers_for_key.contains  # const
         self._remove_watchers_lock = ReentrantLock()
         self._estimated_total_operations = AtomicInteger(0)  # atomic
         self._expiration_reaper = _ExpiredOperationReaper(self, broker_id)  # const

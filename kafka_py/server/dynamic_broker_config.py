@@ -225,8 +225,8 @@ class DynamicBrokerConfig(Logging):
     Thread: the thread of config notifications writes; admin handlers validate.
     Locks: _lock.
     Differs: the values are logged at start and when they change; Kafka writes all of them twice at start.
-    Left out: maybeCreatePasswordEncoder, passwordEncoder, toPersistentProps, encodePassword, decodePassword,
-        maybeReEncodePasswords -- passwords among dynamic settings come with stage 6
+    Left out: maybeCreatePasswordEncoder, passwordEncoder, encodePassword, decodePassword, maybeReEncodePasswords --
+        passwords among dynamic settings come with stage 6; until then to_persistent_props refuses them
     """
 
     DYNAMIC_SECURITY_CONFIGS: ClassVar[frozenset[str]] = SslConfigs.RECONFIGURABLE_CONFIGS
@@ -389,6 +389,14 @@ class DynamicBrokerConfig(Logging):
                 self._update_current_config()
             except Exception as e:  # noqa: BLE001 -- a bad setting in ZooKeeper must not stop the broker
                 self.error("Cluster default configs could not be applied: %s", persistent_props, exc=e)
+
+    def to_persistent_props(self, config_props: Mapping[str, str], per_broker_config: bool) -> Props:
+        """What of settings goes to ZooKeeper; raises ConfigException for a password, which cannot be encoded yet."""
+        if any(self.is_password_config(name) for name in config_props):
+            if not per_broker_config:
+                raise ConfigException("Password config can be defined only at broker level")
+            raise ConfigException("Password encoder secret not configured")
+        return dict(config_props)
 
     def from_persistent_props(self, persistent_props: Mapping[str, str], per_broker_config: bool) -> Props:
         """What of ZooKeeper's content can be used."""

@@ -1,7 +1,7 @@
 """Every request ends up here, in the handler of its API.
 
 Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1
-Read next: kafka_apis_records.py, kafka_apis_metadata.py, kafka_apis_cluster.py (the handlers, by family)
+Read next: kafka_apis_{records,metadata,admin,cluster,transactions}.py (the handlers, by family)
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.protocol.api_keys import ApiKeys
+from kafka_py.server.kafka_apis_admin import KafkaApisAdmin
 from kafka_py.server.kafka_apis_base import ApiHandler
 from kafka_py.server.kafka_apis_cluster import KafkaApisCluster
 from kafka_py.server.kafka_apis_metadata import KafkaApisMetadata
@@ -22,13 +23,15 @@ if TYPE_CHECKING:
     from kafka_py.server.request_local import RequestLocal
 
 
-class KafkaApis(KafkaApisRecords, KafkaApisMetadata, KafkaApisCluster, KafkaApisTransactions, ApiRequestHandler):
+class KafkaApis(
+    KafkaApisRecords, KafkaApisMetadata, KafkaApisAdmin, KafkaApisCluster, KafkaApisTransactions, ApiRequestHandler
+):
     """Dispatches requests to their handlers.
 
     Mirrors: kafka.server.KafkaApis
     Thread: request handlers.
     Differs: Scala's match over the keys is the table HANDLERS, from which ApiVersions is answered, too; a key without a
-        handler is neither offered nor served. The handlers live in four mix-ins.
+        handler is neither offered nor served. The handlers live in five mix-ins.
     """
 
     HANDLERS: ClassVar[dict[ApiKeys, ApiHandler]] = {
@@ -44,8 +47,13 @@ class KafkaApis(KafkaApisRecords, KafkaApisMetadata, KafkaApisCluster, KafkaApis
         ApiKeys.API_VERSIONS: ApiHandler("handle_api_versions_request", 0, 3),
         ApiKeys.CREATE_TOPICS: ApiHandler("handle_create_topics_request", 0, 2),
         ApiKeys.DELETE_TOPICS: ApiHandler("handle_delete_topics_request", 0, 1),
+        ApiKeys.DELETE_RECORDS: ApiHandler("handle_delete_records_request", 0, 0),
         ApiKeys.INIT_PRODUCER_ID: ApiHandler("handle_init_producer_id_request", 0, 0),
         ApiKeys.OFFSET_FOR_LEADER_EPOCH: ApiHandler("handle_offset_for_leader_epoch_request", 0, 0),
+        ApiKeys.DESCRIBE_CONFIGS: ApiHandler("handle_describe_configs_request", 0, 1),
+        ApiKeys.ALTER_CONFIGS: ApiHandler("handle_alter_configs_request", 0, 0),
+        ApiKeys.DESCRIBE_LOG_DIRS: ApiHandler("handle_describe_log_dirs_request", 0, 0),
+        ApiKeys.CREATE_PARTITIONS: ApiHandler("handle_create_partitions_request", 0, 0),
     }
 
     def handle(self, request: Request, request_local: RequestLocal | None = None) -> None:

@@ -18,6 +18,7 @@ from kafka_py.common.errors import (
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.record_batch import RecordBatch
+from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
 from kafka_py.common.requests.fetch_request import FetchRequest
 from kafka_py.common.requests.fetch_response import FetchResponse
 from kafka_py.common.requests.isolation_level import IsolationLevel
@@ -34,7 +35,6 @@ from kafka_py.server.kafka_apis_base import KafkaApisBase
 from kafka_py.server.quota_factory import QuotaFactory
 
 if TYPE_CHECKING:
-    from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.log.index_entry import TimestampOffset
     from kafka_py.log.log import Log
@@ -48,6 +48,7 @@ if TYPE_CHECKING:
     ProduceStatus = dict[TopicPartition, ProduceResponse.PartitionResponse]
 
 _NONE = Errors.NONE
+_NO_STATS = RecordsProcessingStats.EMPTY
 _EXPECTED_LIST_OFFSET_ERRORS = (
     UnknownTopicOrPartitionException,
     NotLeaderForPartitionException,
@@ -69,6 +70,8 @@ class KafkaApisRecords(KafkaApisBase):
             return
         refused: ProduceStatus = {}
         authorized_request_info: dict[TopicPartition, MemoryRecords] = {}
+        header = request.header
+        version = header.api_version
         contains = self.metadata_cache.contains
         check = self.authorizer is not None
         for tp, records in produce_request.partition_records_or_fail().items():
@@ -79,7 +82,8 @@ class KafkaApisRecords(KafkaApisBase):
                 refused[tp] = ProduceResponse.PartitionResponse(Errors.UNKNOWN_TOPIC_OR_PARTITION)
             else:
                 try:
-                    ProduceRequest.validate_records(request.header.api_version, records)
+                    if version < 7:  # else everything was checked when the request was parsed
+                        ProduceRequest.validate_records(version, records)
                     authorized_request_info[tp] = records
                 except ApiException as e:
                     refused[tp] = ProduceResponse.PartitionResponse(Errors.for_exception(e))
@@ -93,33 +97,23 @@ class KafkaApisRecords(KafkaApisBase):
                     error_in_response = True
                     self.debug(
                         "Produce request with correlation id %s from client %s on partition %s failed due to %s",
-                        request.header.correlation_id,
-                        request.header.client_id,
+                        header.correlation_id,
+                        header.client_id,
                         tp,
                         status.error.exception_name(),
                     )
-
-            def produce_response_callback(bandwidth_throttle_time_ms: int) -> None:
-                if produce_request.acks() == 0:
-                    self._end_produce_without_acks(request, merged, error_in_response)
-                else:
-                    self._send_response_maybe_throttle(
-                        request,
-                        lambda request_throttle_ms: ProduceResponse(
-                            merged, bandwidth_throttle_time_ms + request_throttle_ms
-                        ),
-                    )
-
             quota = self.quotas.produce
-            if quota.quotas_enabled:
-                quota.maybe_record_and_throttle(
-                    request.session.sanitized_user,
-                    request.header.client_id or "",
-                    request.size_in_bytes,
-                    produce_response_callback,
-                )
-            else:
-                produce_response_callback(0)
+            if not quota.quotas_enabled:
+                self._send_produce_response(request, produce_request, merged, error_in_response, 0)
+                return
+            quota.maybe_record_and_throttle(
+                request.session.sanitized_user,
+                header.client_id or "",
+                request.size_in_bytes,
+                lambda bandwidth_throttle_time_ms: self._send_produce_response(
+                    request, produce_request, merged, error_in_response, bandwidth_throttle_time_ms
+                ),
+            )
 
         if not authorized_request_info:
             send_response_callback({})
@@ -127,12 +121,13 @@ class KafkaApisRecords(KafkaApisBase):
 
         def processing_stats_callback(processing_stats: dict[TopicPartition, RecordsProcessingStats]) -> None:
             for tp, info in processing_stats.items():
-                self._update_records_processing_stats(request, tp, info)
+                if info is not _NO_STATS:
+                    self._update_records_processing_stats(request, tp, info)
 
         self.replica_manager.append_records(
             timeout=produce_request.timeout(),
             required_acks=produce_request.acks(),
-            internal_topics_allowed=request.header.client_id == ADMIN_CLIENT_ID,
+            internal_topics_allowed=header.client_id == ADMIN_CLIENT_ID,
             is_from_client=True,
             entries_per_partition=authorized_request_info,
             response_callback=send_response_callback,
@@ -140,6 +135,24 @@ class KafkaApisRecords(KafkaApisBase):
         )
         # A request in purgatory would hold its records although they are in the log.
         produce_request.clear_partition_records()
+
+    def _send_produce_response(
+        self,
+        request: Request,
+        produce_request: ProduceRequest,
+        status: ProduceStatus,
+        error_in_response: bool,
+        bandwidth_throttle_time_ms: int,
+    ) -> None:
+        if produce_request.acks() == 0:
+            self._end_produce_without_acks(request, status, error_in_response)
+        elif self.quotas.request.quotas_enabled:
+            self._send_response_maybe_throttle(
+                request,
+                lambda request_throttle_ms: ProduceResponse(status, bandwidth_throttle_time_ms + request_throttle_ms),
+            )
+        else:
+            self.request_channel.send_response(request, ProduceResponse(status, bandwidth_throttle_time_ms), None)
 
     def _may_produce(self, request: Request, produce_request: ProduceRequest) -> bool:
         """Whether the sender may write with its transactional or producer id; answers when it may not."""

@@ -164,8 +164,8 @@ class KafkaConfigOptions(K):
     log_message_format_version_string: str = fixed(K.LOG_MESSAGE_FORMAT_VERSION_PROP, STRING, LATEST, None, MEDIUM, "Record format to store, named by a broker version; all stored records must be of it or older")
     _log_message_timestamp_type = general(K.LOG_MESSAGE_TIMESTAMP_TYPE_PROP, STRING, "CreateTime", ValidString.in_("CreateTime", "LogAppendTime"), MEDIUM, "Whose clock a record's timestamp is: the producer's (CreateTime) or the broker's (LogAppendTime)")
     log_message_timestamp_difference_max_ms: int = dynamic(K.LOG_MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP, LONG, LONG_MAX, None, MEDIUM, "Largest distance between a CreateTime timestamp and the broker's clock")
-    _create_topic_policy_class_name = general(K.CREATE_TOPIC_POLICY_CLASS_NAME_PROP, CLASS, None, None, LOW, "Class that may refuse the creation of a topic; known, not used")
-    _alter_config_policy_class_name = general(K.ALTER_CONFIG_POLICY_CLASS_NAME_PROP, CLASS, None, None, LOW, "Class that may refuse a change of configuration; known, not used")
+    _create_topic_policy_class_name = general(K.CREATE_TOPIC_POLICY_CLASS_NAME_PROP, CLASS, None, None, LOW, "CreateTopicPolicy that may refuse the creation of a topic")
+    _alter_config_policy_class_name = general(K.ALTER_CONFIG_POLICY_CLASS_NAME_PROP, CLASS, None, None, LOW, "AlterConfigPolicy that may refuse a change of configuration")
 
     # -- Replication
     controller_socket_timeout_ms: int = fixed(K.CONTROLLER_SOCKET_TIMEOUT_MS_PROP, INT, 30000, None, MEDIUM, "How long the controller waits for a broker's response")

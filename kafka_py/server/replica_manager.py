@@ -3,7 +3,7 @@
 Mirrors: core/src/main/scala/kafka/server/ReplicaManager.scala @ 1.1.1
 Blogs:   seed 000 (whole broker), 001 (where it is built), 003 and 004 (appendRecords, acks, purgatory)
 Read next: cluster/partition.py, server/delayed_produce.py, server/delayed_fetch.py;
-           replica_manager_state.py and replica_manager_leadership.py hold the rest of this class
+           replica_manager_{state,leadership,admin}.py hold the rest of this class
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.delayed_produce import DelayedProduce, ProduceMetadata, ProducePartitionStatus
 from kafka_py.server.fetch_data_info import FetchDataInfo
 from kafka_py.server.log_read_result import FetchPartitionData, LogAppendResult, LogReadResult
-from kafka_py.server.replica_manager_leadership import ReplicaManagerLeadership
+from kafka_py.server.replica_manager_admin import LogDeleteRecordsResult, ReplicaManagerAdmin
 from kafka_py.utils.shutdownable_thread import ShutdownableThread
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ if TYPE_CHECKING:
     ProduceCallback = Callable[[dict[TopicPartition, ProduceResponse.PartitionResponse]], object]
     FetchCallback = Callable[[list[tuple[TopicPartition, FetchPartitionData]]], object]
 
-__all__ = ["FetchPartitionData", "LogAppendResult", "LogReadResult", "ReplicaManager"]
+__all__ = ["FetchPartitionData", "LogAppendResult", "LogDeleteRecordsResult", "LogReadResult", "ReplicaManager"]
 
 _NONE = Errors.NONE
 _OK_OR_WAIT = (True, _NONE)
@@ -80,7 +80,7 @@ _KNOWN_READ_ERRORS = (
 )
 
 
-class ReplicaManager(ReplicaManagerLeadership):
+class ReplicaManager(ReplicaManagerAdmin):
     """Owns the partitions of this broker: append, fetch, leadership, ISR upkeep, high watermark checkpoints.
 
     Mirrors: kafka.server.ReplicaManager

@@ -12,6 +12,7 @@ import pathlib
 import random
 import socket
 import struct
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import pytest
@@ -124,33 +125,33 @@ HEADERS = [
     Case("no-client-id", frame(i16(API_VERSIONS) + i16(0) + i32(1))),
     Case("half-a-client-id-length", frame(i16(API_VERSIONS) + i16(0) + i32(1) + b"\0")),
 ]
-LENGTHS = (
-    [
-        Case(f"{what}-{length}", request(api, version, make(length)))
-        for length in (-1, -2, -32768, 4, 32767)  # three bytes follow
-        for what, api, version, make in (
-            ("metadata-topic", METADATA, 4, lambda n: i32(1) + i16(n) + b"abc"),
-            ("produce-topic", PRODUCE, 5, lambda n: i16(-1) + i16(1) + i32(9) + i32(1) + i16(n) + b"abc"),
-            ("fetch-topic", FETCH, 4, lambda n: i32(-1) + i32(0) * 2 + i32(99) + i8(0) + i32(1) + i16(n) + b"abc"),
-            ("list-offsets-topic", LIST_OFFSETS, 1, lambda n: i32(-1) + i32(1) + i16(n) + b"abc"),
-            ("create-topic", CREATE_TOPICS, 0, lambda n: i32(1) + i16(n) + b"abc"),
-            ("delete-topic", DELETE_TOPICS, 0, lambda n: i32(1) + i16(n) + b"abc"),
-            ("coordinator-key", FIND_COORDINATOR, 0, lambda n: i16(n) + b"abc"),
-        )
-    ]
-    + [
-        Case(f"{what}-{length}", request(api, version, make(length)))
-        for length in (-2, -(2**31), 2, 32767, 2**31 - 1)  # one element follows
-        for what, api, version, make in (
-            ("produce-topics", PRODUCE, 5, lambda n: i16(-1) + i16(1) + i32(9) + i32(n) + string(b"abc") + array()),
-            ("produce-partitions", PRODUCE, 5, lambda n: i16(-1) + i16(1) + i32(9) + i32(1) + string(b"a") + i32(n)),
-            ("record-set", PRODUCE, 5, lambda n: produce(b"abc", b"")[:-4] + i32(n) + b"."),
-            ("list-offsets-topics", LIST_OFFSETS, 1, lambda n: i32(-1) + i32(n) + string(b"abc") + array()),
-            ("create-topics", CREATE_TOPICS, 0, lambda n: i32(n) + string(b"abc")),
-            ("delete-topics", DELETE_TOPICS, 0, lambda n: i32(n) + string(b"abc")),
-        )
-    ]
-)
+Made = tuple[str, int, int, Callable[[int], bytes]]  # name, API, version, the body with that length in it
+STRINGS: list[Made] = [
+    ("metadata-topic", METADATA, 4, lambda n: i32(1) + i16(n) + b"abc"),
+    ("produce-topic", PRODUCE, 5, lambda n: i16(-1) + i16(1) + i32(9) + i32(1) + i16(n) + b"abc"),
+    ("fetch-topic", FETCH, 4, lambda n: i32(-1) + i32(0) * 2 + i32(99) + i8(0) + i32(1) + i16(n) + b"abc"),
+    ("list-offsets-topic", LIST_OFFSETS, 1, lambda n: i32(-1) + i32(1) + i16(n) + b"abc"),
+    ("create-topic", CREATE_TOPICS, 0, lambda n: i32(1) + i16(n) + b"abc"),
+    ("delete-topic", DELETE_TOPICS, 0, lambda n: i32(1) + i16(n) + b"abc"),
+    ("coordinator-key", FIND_COORDINATOR, 0, lambda n: i16(n) + b"abc"),
+]
+ARRAYS: list[Made] = [
+    ("produce-topics", PRODUCE, 5, lambda n: i16(-1) + i16(1) + i32(9) + i32(n) + string(b"abc") + array()),
+    ("produce-partitions", PRODUCE, 5, lambda n: i16(-1) + i16(1) + i32(9) + i32(1) + string(b"a") + i32(n)),
+    ("record-set", PRODUCE, 5, lambda n: produce(b"abc", b"")[:-4] + i32(n) + b"."),
+    ("list-offsets-topics", LIST_OFFSETS, 1, lambda n: i32(-1) + i32(n) + string(b"abc") + array()),
+    ("create-topics", CREATE_TOPICS, 0, lambda n: i32(n) + string(b"abc")),
+    ("delete-topics", DELETE_TOPICS, 0, lambda n: i32(n) + string(b"abc")),
+]
+LENGTHS = [
+    Case(f"{what}-{length}", request(api, version, make(length)))
+    for made, lengths in (
+        (STRINGS, (-1, -2, -32768, 4, 32767)),  # three bytes follow
+        (ARRAYS, (-2, -(2**31), 2, 32767, 2**31 - 1)),  # one element follows
+    )
+    for what, api, version, make in made
+    for length in lengths
+]
 TYPES = [
     Case("fetch-isolation-7", request(FETCH, 7, fetch(b"abc", isolation=7))),
     Case("fetch-isolation-minus-1", request(FETCH, 7, fetch(b"abc", isolation=-1))),
@@ -307,7 +308,7 @@ def test_a_request_that_never_ends(broker: LocalBroker, topic: bytes, ending: st
     assert end_offset(broker, topic) == before
 
 
-# -- Crowds -------------------------------------------------------------------------------------------------------------
+# -- Crowds ----------------------------------------------------------------------------------------------------------
 
 BEGINNINGS = [
     Case("two-bytes-of-a-size", b"\0\0"),

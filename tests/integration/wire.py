@@ -326,11 +326,19 @@ class Connection:
 def crowd(
     broker: LocalBroker, count: int, sent: bytes = b"", receive_buffer: int | None = None
 ) -> Iterator[list[Connection]]:
-    """Many connections, each of which has sent the same; closed at the end."""
+    """Many connections, each of which has sent the same; closed at the end.
+
+    The broker's backlog is 50 (socket.listen.backlog.size): whoever comes when it is full waits a second. So before it
+    is, one more connection waits for its turn.
+    """
     with contextlib.ExitStack() as stack:
-        made = [stack.enter_context(Connection(broker, receive_buffer)) for _ in range(count)]
-        for connection in made:
-            connection.send(sent)
+        made = []
+        for i in range(count):
+            if i % 40 == 39:
+                with Connection(broker) as last:
+                    last.call(API_VERSIONS, 0, b"")
+            made.append(stack.enter_context(Connection(broker, receive_buffer)))
+            made[-1].send(sent)
         yield made
 
 

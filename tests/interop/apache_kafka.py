@@ -196,6 +196,10 @@ class ApacheBroker(LocalBroker):
         self.properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
         return self
 
+    @property
+    def is_running(self) -> bool:
+        return self._process is not None and self._process.is_running
+
     def errors(self) -> list[str]:
         """What it has logged as an error."""
         return [line for line in self.process.text().splitlines() if "] ERROR" in line or "] FATAL" in line]

@@ -10,8 +10,6 @@ import pytest
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.interop.apache_kafka import ApacheBroker, ApacheKafka, UnavailableError
 
-MakeCluster = Callable[..., LocalCluster]
-
 
 @pytest.fixture(scope="session")
 def apache(tmp_path_factory: pytest.TempPathFactory) -> ApacheKafka:
@@ -31,15 +29,15 @@ def own_cluster(tmp_path: pathlib.Path) -> Iterator[LocalCluster]:
 
 
 @pytest.fixture
-def apache_broker(apache: ApacheKafka, own_cluster: LocalCluster) -> Iterator[ApacheBroker]:
-    """Apache's broker on the directories and the ZooKeeper of own_cluster, which must be started before it."""
-    ours = own_cluster.brokers[0]
-    theirs = apache.broker(ours)
-    yield theirs
-    stop(theirs)
+def apache_broker_of(apache: ApacheKafka) -> Iterator[Callable[[LocalBroker], ApacheBroker]]:
+    """Makes Apache's broker for the id, the directories and the ZooKeeper of one of ours, which must have run."""
+    made: list[ApacheBroker] = []
 
+    def make(ours: LocalBroker) -> ApacheBroker:
+        made.append(apache.broker(ours))
+        return made[-1]
 
-def stop(broker: LocalBroker) -> None:
-    """Stop a broker that may not have been started."""
-    if broker._process is not None and broker._process.is_running:
-        broker._process.stop()
+    yield make
+    for broker in made:
+        if broker.is_running:
+            broker.process.stop()

@@ -49,6 +49,7 @@ _INT16 = struct.Struct(">h")
 _unpack_header = HEADER.unpack_from
 _crc32c = crc32c.crc32c
 
+_LOG_APPEND_TIME = TimestampType.LOG_APPEND_TIME
 _COMPRESSION_CODEC_MASK = 0x07
 _TIMESTAMP_TYPE_MASK = 0x08
 _TRANSACTIONAL_FLAG_MASK = 0x10
@@ -219,7 +220,8 @@ class DefaultRecordBatch(AbstractRecordBatch, MutableRecordBatch):
 
     def set_max_timestamp(self, timestamp_type: TimestampType, max_timestamp: int) -> None:
         """Set type and value; the checksum is recomputed only if one of them changes."""
-        if self.timestamp_type() is timestamp_type and self.header[8] == max_timestamp:
+        header = self.header
+        if header[8] == max_timestamp and (timestamp_type is _LOG_APPEND_TIME) == (header[5] & 8 != 0):
             return
         attributes = compute_attributes(
             self.compression_type(), timestamp_type, self.is_transactional(), self.is_control_batch()

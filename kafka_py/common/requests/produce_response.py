@@ -205,7 +205,11 @@ class ProduceResponse(AbstractResponse):
     throttle_time_ms = get_throttle_time
 
     def error_counts(self) -> dict[Errors, int]:
-        return self.error_counts_of(response.error for response in self._responses.values())
+        responses = self._responses
+        if len(responses) == 1:
+            for response in responses.values():
+                return {response.error: 1}
+        return self.error_counts_of(response.error for response in responses.values())
 
     def should_client_throttle(self, version: int) -> bool:
         return version >= 6

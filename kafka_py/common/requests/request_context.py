@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 
 _API_VERSIONS = ApiKeys.API_VERSIONS
+_parse_request = AbstractRequest.parse_request
+_new_tuple = tuple.__new__  # a third of the time that a NamedTuple's own takes
 
 
 class RequestContext:
@@ -76,7 +78,8 @@ class RequestContext:
 
             return RequestAndSize(ApiVersionsRequest(0, header.api_version), 0)
         try:
-            return RequestAndSize(AbstractRequest.parse_request(api_key, header.api_version, buffer), len(buffer))
+            request = _parse_request(api_key, header.api_version, buffer)
+            return _new_tuple(RequestAndSize, (request, len(buffer)))
         except Exception as ex:  # whatever is wrong with the bytes, the connection must be closed
             raise InvalidRequestException(
                 f"Error getting request for apiKey: {api_key}, apiVersion: {header.api_version}, "
@@ -87,8 +90,8 @@ class RequestContext:
     def build_response_send(self, body: AbstractResponse) -> Send:
         """The answer in the version that the request asked for, ready for the selector."""
         header = self.header
-        version = self.api_version()
-        return NetworkSend(self.connection_id, body.to_parts(version, header.to_response_header().to_bytes()))
+        version = self.api_version() if header.api_key is _API_VERSIONS else header.api_version
+        return NetworkSend(self.connection_id, body.to_parts(version, header.response_header_bytes()))
 
     build_response = build_response_send  # its name in 1.1.1
 

@@ -20,6 +20,7 @@ from kafka_py.common.requests.abstract_request_response import AbstractRequestRe
 from kafka_py.common.requests.response_header import ResponseHeader
 
 _UNPACK_FROM = struct.Struct(">hhih").unpack_from
+_PACK_CORRELATION_ID = struct.Struct(">i").pack
 _UNPACK_START_FROM = struct.Struct(">hhi").unpack_from
 
 
@@ -117,6 +118,11 @@ class RequestHeader(AbstractRequestResponse):
         client_id = (self.client_id or "").encode()
         encoded = struct.pack(">h", len(client_id)) + client_id
         return start + encoded + (b"\0" if version == 2 else b"")
+
+    def response_header_bytes(self) -> bytes:
+        """The bytes of the answer's header: those of `to_response_header`, without the object."""
+        start = _PACK_CORRELATION_ID(self.correlation_id)
+        return start if self.api_key.response_header_version(self.api_version) == 0 else start + b"\0"
 
     def to_response_header(self) -> ResponseHeader:
         """The header of the answer."""

@@ -1,0 +1,364 @@
+"""Compaction of a piece of a segment, as bytes.
+
+Ours: what `MemoryRecords.filter_to` does, whose result it equals byte for byte (a test compares the two), but without
+an object for each record. Batches that lose nothing are copied; the others are put together again from the bytes of
+the records that stay.
+"""
+
+from __future__ import annotations
+
+import struct
+from itertools import compress, repeat
+from typing import TYPE_CHECKING, NamedTuple
+
+import crc32c
+
+from kafka_py.common.errors import CorruptRecordException
+from kafka_py.common.record.compression_type import CompressionType
+from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.memory_records import BatchRetention, MemoryRecords, RecordFilter
+from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
+from kafka_py.common.utils.byte_utils import ByteUtils
+from kafka_py.log.record_keys import SplitRecords, batches_of, records_data
+from kafka_py.utils.logging import Logging
+from kafka_py.utils.yield_gil import GilYielder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from kafka_py.common.record.buffer_supplier import BufferSupplier
+    from kafka_py.common.record.default_record_batch import BatchHeader
+    from kafka_py.common.record.record import Record
+    from kafka_py.common.record.record_batch import RecordBatch
+    from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.log.offset_map import OffsetMap
+
+_crc32c = crc32c.crc32c
+_PREFIX = struct.Struct(">qiibI")
+_CHECKED_HEADER = struct.Struct(">hiqqqhii")
+_CRC_AT = 17
+_CHECKED_FROM = 21
+
+_APPEND_TIME = 0x08
+_TRANSACTIONAL = 0x10
+_CONTROL = 0x20
+_TRANSACTIONAL_OR_CONTROL = 0x30
+_KNOWN_ATTRIBUTES = 0x3F
+
+_NO_PRODUCER_ID = -1
+_NO_SEQUENCE = -1
+_NO_TIMESTAMP = -1
+_SEQUENCES = 0x7FFFFFFF
+
+# Batches wait for the look-up of their keys until so many bytes of records have come together.
+_PENDING_BYTES = 4 * 1024 * 1024
+_YIELD_US = 1000
+
+
+class RetainedBatch(NamedTuple):
+    """A batch that stays, as bytes, with what a segment notes of it."""
+
+    data: bytes | memoryview
+    base_offset: int
+    last_offset: int
+    max_timestamp: int
+    shallow_offset_of_max_timestamp: int
+    messages: int
+
+
+class FilteredBatches(NamedTuple):
+    """What a piece of a segment became."""
+
+    retained: list[RetainedBatch]
+    messages_read: int
+    bytes_read: int
+
+
+class _PendingBatch(NamedTuple):
+    """A batch whose records `first` to `last` - 1 wait for their keys to be looked up."""
+
+    start: int
+    end: int
+    header: BatchHeader
+    records: bytes
+    records_start: int
+    first: int
+    last: int
+    keep_empty: bool
+
+
+class _RecordFilter(RecordFilter):
+    """The same decisions for the formats before magic 2, where batches have no producer and no transaction."""
+
+    def __init__(self, retain_record: Callable[[RecordBatch, Record], bool]) -> None:
+        self._retain_record = retain_record  # const
+
+    def check_batch_retention(self, batch: RecordBatch) -> BatchRetention:
+        """Such a batch stays while it has records."""
+        return BatchRetention.DELETE_EMPTY
+
+    def should_retain_record(self, record_batch: RecordBatch, record: Record) -> bool:
+        """Ask the cleaner."""
+        return self._retain_record(record_batch, record)
+
+
+class BatchFilter(Logging):
+    """Keeps of each batch the records that are the last ones with their key.
+
+    A batch with the last sequence number of an active producer stays even when it is empty, otherwise the producer
+    would later be told that its sequence is out of order.
+
+    Thread: cleaner.
+    Differs: unlike `filter_to` the checksum is checked before a batch gets a new one, so that damage is not hidden;
+        and transaction markers are not looked up in the map, where a record may happen to have such a key.
+    """
+
+    logger_name = "kafka.log.LogCleaner"
+
+    def __init__(
+        self,
+        partition: TopicPartition,
+        offset_map: OffsetMap,
+        retain_deletes: bool,
+        max_record_batch_size: int,
+        active_producers: Mapping[int, int],
+        should_discard_batch: Callable[[RecordBatch], bool],
+        should_retain_record: Callable[[RecordBatch, Record], bool],
+        invalid_message: Callable[[], None],
+        supplier: BufferSupplier,
+    ) -> None:
+        self._partition = partition  # const
+        self._map = offset_map  # const
+        self._retain_deletes = retain_deletes  # const
+        self._max_record_batch_size = max_record_batch_size  # const
+        self._active_producers = active_producers  # const
+        self._should_discard_batch = should_discard_batch  # const
+        self._record_filter = _RecordFilter(should_retain_record)  # const
+        self._invalid_message = invalid_message  # const
+        self._supplier = supplier  # const
+        self._yielder = GilYielder(_YIELD_US)  # thread: cleaner
+        self._data = b""  # thread: cleaner
+        self._view = memoryview(b"")  # thread: cleaner
+        self._split = SplitRecords()  # thread: cleaner
+        # batches that are decided, and those that wait, in the order of the log
+        self._waiting: list[RetainedBatch | _PendingBatch] = []  # thread: cleaner
+        self._retained: list[RetainedBatch] = []  # thread: cleaner
+
+    def filter(self, data: bytes) -> FilteredBatches:
+        """Filter the whole batches at the beginning of data; the caller goes on after `bytes_read`.
+
+        Raises CorruptRecordException, and KafkaException for what cannot be decompressed.
+        """
+        self._data, self._view = data, memoryview(data)
+        self._retained = []
+        messages_read = bytes_read = pending_bytes = 0
+        for start, end, header in batches_of(data):
+            bytes_read = end
+            if header is None:
+                self._look_up()
+                messages_read += self._filter_legacy(start, end)
+            else:
+                messages, size = self._take(start, end, header)
+                messages_read += messages
+                pending_bytes += size
+                if pending_bytes > _PENDING_BYTES:
+                    self._look_up()
+                    pending_bytes = 0
+            self._yielder.maybe_yield()
+        self._look_up()
+        return FilteredBatches(self._retained, messages_read, bytes_read)
+
+    def _take(self, start: int, end: int, header: BatchHeader) -> tuple[int, int]:
+        """Decide on a batch as a whole, or take its records apart; the messages read, the bytes that wait now."""
+        attributes, producer_id, count = header[5], header[9], header[12]
+        control = attributes & _CONTROL
+        discard = False
+        if attributes & _TRANSACTIONAL_OR_CONTROL:
+            discard = self._should_discard_batch(DefaultRecordBatch(self._view[start:end]))
+        if control:
+            if discard:
+                return 0, 0
+            self._waiting.append(_as_it_is(self._view[start:end], header))
+            return count, 0
+        keep_empty = (
+            producer_id > _NO_PRODUCER_ID and self._active_producers.get(producer_id) == _last_sequence(header)
+        )
+        if discard or count == 0:
+            if keep_empty:
+                self._waiting.append(_emptied(header))
+                return count, 0
+            return 0, 0
+        records, records_start = records_data(self._data, start, end, header, self._supplier)
+        split = self._split
+        first = len(split.keys)
+        split.add(records, records_start, header, end if records is self._data else len(records))
+        self._waiting.append(
+            _PendingBatch(start, end, header, records, records_start, first, len(split.keys), keep_empty)
+        )
+        return count, end - start if records is self._data else len(records)
+
+    def _look_up(self) -> None:
+        """Decide on all records that wait."""
+        waiting, self._waiting = self._waiting, []
+        split, self._split = self._split, SplitRecords()
+        if not waiting:
+            return
+        flags = self._map.have_no_later(split.keys, split.offsets)
+        latest_offset = self._map.latest_offset
+        if not self._retain_deletes:
+            for i in split.tombstones:
+                if split.offsets[i] <= latest_offset:
+                    flags[i] = 0
+        for i in split.keyless:
+            if split.offsets[i] <= latest_offset:
+                flags[i] = 0
+                self._invalid_message()
+            else:
+                flags[i] = 1
+        retained = self._retained
+        for batch in waiting:
+            if type(batch) is RetainedBatch:
+                retained.append(batch)
+                continue
+            assert type(batch) is _PendingBatch
+            batch_flags = flags[batch.first : batch.last]
+            kept = batch_flags.count(1)
+            if kept == len(batch_flags):
+                retained.append(_as_it_is(self._view[batch.start : batch.end], batch.header))
+            elif kept:
+                retained.append(self._rebuild(batch, batch_flags, kept, split))
+            elif batch.keep_empty:
+                retained.append(_emptied(batch.header))
+            self._yielder.maybe_yield()
+
+    def _rebuild(self, batch: _PendingBatch, flags: bytearray, kept: int, split: SplitRecords) -> RetainedBatch:
+        """The batch without some of its records; its offsets, sequence numbers and codec stay."""
+        header = batch.header
+        if _crc32c(self._view[batch.start + _CHECKED_FROM : batch.end], gil_release_mode=0) != header[4]:
+            raise CorruptRecordException(
+                f"Record batch with base offset {header[0]} of {self._partition} is corrupt (stored crc = {header[4]})"
+            )
+        starts = [batch.records_start, *split.ends[batch.first : batch.last - 1]]
+        ends = split.ends[batch.first : batch.last]
+        deltas = [delta >> 1 ^ -(delta & 1) for delta in compress(split.deltas[batch.first : batch.last], flags)]
+        new_deltas: Iterable[int]
+        if header[5] & _APPEND_TIME:
+            first_timestamp = max_timestamp = header[8]
+            unchanged, new_deltas = not any(deltas), repeat(0)
+        else:
+            # timestamps are told from the first record on, which is another one now
+            shift = deltas[0]
+            first_timestamp, max_timestamp = header[7] + shift, header[7] + max(deltas)
+            unchanged, new_deltas = not shift, (delta - shift for delta in deltas)
+        if unchanged:
+            parts = _runs(batch.records, starts, ends, flags)
+        else:
+            parts = _with_deltas(batch.records, compress(starts, flags), compress(ends, flags), new_deltas)
+        data = _build(header, kept, first_timestamp, max_timestamp, parts)
+        size = batch.end - batch.start
+        if len(data) > size and len(data) > self._max_record_batch_size:
+            self.warn(
+                "Record batch from %s with last offset %d exceeded max record batch size %d after cleaning (new size "
+                "is %d). Consumers with version earlier than 0.10.1.0 may need to increase their fetch sizes.",
+                self._partition,
+                header[0] + header[6],
+                self._max_record_batch_size,
+                len(data),
+            )
+        return _retained(data, header, max_timestamp, kept)
+
+    def _filter_legacy(self, start: int, end: int) -> int:
+        records = MemoryRecords(self._view[start:end])
+        result = records.filter_to(
+            self._partition, self._record_filter, end - start, self._max_record_batch_size, self._supplier
+        )
+        if result.output:
+            first = next(MemoryRecords(result.output).batches())
+            self._retained.append(
+                RetainedBatch(
+                    bytes(result.output),
+                    first.base_offset(),
+                    result.max_offset,
+                    result.max_timestamp,
+                    result.shallow_offset_of_max_timestamp,
+                    result.messages_retained,
+                )
+            )
+        return result.messages_read
+
+
+def _last_sequence(header: BatchHeader) -> int:
+    base_sequence, last_offset_delta = header[11], header[6]
+    if base_sequence == _NO_SEQUENCE:
+        return _NO_SEQUENCE
+    return DefaultRecordBatch.increment_sequence(base_sequence, last_offset_delta)
+
+
+def _retained(data: bytes | memoryview, header: BatchHeader, max_timestamp: int, messages: int) -> RetainedBatch:
+    last_offset = header[0] + header[6]
+    return RetainedBatch(data, header[0], last_offset, max_timestamp, last_offset, messages)
+
+
+def _as_it_is(data: memoryview, header: BatchHeader) -> RetainedBatch:
+    return _retained(data, header, header[8], header[12])
+
+
+def _emptied(header: BatchHeader) -> RetainedBatch:
+    """The header alone, without codec."""
+    codec_less = (*header[:5], header[5] & ~7, *header[6:])
+    return _retained(_build(codec_less, 0, _NO_TIMESTAMP, header[8], []), header, header[8], 0)
+
+
+def _build(
+    header: BatchHeader, count: int, first_timestamp: int, max_timestamp: int, records: list[bytes | memoryview]
+) -> bytes:
+    """A batch with the header's offsets, epoch, producer and attributes, and these records."""
+    codec = header[5] & 7
+    if codec:
+        compressed = ByteBufferOutputStream()
+        stream = CompressionType.for_id(codec).wrap_for_output(compressed, 2)
+        stream.write(b"".join(records))
+        stream.close()  # type: ignore[attr-defined]  # a codec's stream is a Compressor
+        records = [bytes(compressed.buffer)]
+    checked = _CHECKED_HEADER.pack(
+        header[5] & _KNOWN_ATTRIBUTES, header[6], first_timestamp, max_timestamp, header[9], header[10], header[11], count
+    )
+    body = b"".join([checked, *records])
+    crc = _crc32c(body, gil_release_mode=0)
+    return _PREFIX.pack(header[0], _CHECKED_FROM - 12 + len(body), header[2], 2, crc) + body
+
+
+def _runs(data: bytes, starts: list[int], ends: list[int], flags: bytearray) -> list[bytes | memoryview]:
+    """The bytes of the flagged records; neighbours in one piece."""
+    view = memoryview(data)
+    parts: list[bytes | memoryview] = []
+    first = flags.find(1)
+    while first >= 0:
+        after = flags.find(0, first)
+        if after < 0:
+            after = len(flags)
+        parts.append(view[starts[first] : ends[after - 1]])
+        first = flags.find(1, after)
+    return parts
+
+
+def _with_deltas(
+    data: bytes, starts: Iterable[int], ends: Iterable[int], deltas: Iterable[int]
+) -> list[bytes | memoryview]:
+    """The bytes of the records with other timestamp deltas, and therefore other sizes."""
+    parts: list[bytes | memoryview] = []
+    write_varint, write_varlong = ByteUtils.write_varint, ByteUtils.write_varlong
+    for start, end, delta in zip(starts, ends, deltas, strict=False):
+        while data[start] > 0x7F:  # the size
+            start += 1
+        start += 2  # and the attributes, which nobody uses yet
+        while data[start] > 0x7F:  # the old delta
+            start += 1
+        encoded = bytearray()
+        write_varlong(delta, encoded)
+        front = bytearray()
+        write_varint(1 + len(encoded) + end - start - 1, front)
+        front.append(0)
+        parts.append(front + encoded)
+        parts.append(data[start + 1 : end])
+    return parts
