@@ -15,7 +15,7 @@ import shutil
 import sys
 import sysconfig
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from confluent_kafka import KafkaError, Message, Producer
@@ -137,7 +137,9 @@ def run(options: argparse.Namespace) -> int:
     ):
         servers = cluster.bootstrap_servers
         spark: Any = spark_session(pathlib.Path(home)) if options.spark else None
-        readers = {**READERS, **({"kcat": lambda s, t, p, n: consume_kcat(str(kcat), s, t, p, n)} if kcat else {})}
+        readers: dict[str, Callable[[str, str, int, int], list[Row]]] = dict(READERS)
+        if kcat is not None:
+            readers["kcat"] = lambda s, t, p, n: consume_kcat(kcat, s, t, p, n)
         for codec in options.codecs.split(","):
             topic = create_topic(servers, f"million-{codec}", PARTITIONS)
             began = time.milliseconds()

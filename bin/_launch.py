@@ -27,7 +27,13 @@ def run(module: str, argv0: str, arguments: list[str]) -> None:
         start_daemon(pathlib.Path(argv0).resolve(), arguments[1:])
         return
     sys.argv = [argv0, *arguments]
-    status = importlib.import_module(module).main(arguments)
+    try:
+        status = importlib.import_module(module).main(arguments)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever read our output has seen enough (`| head`); keep Python from flushing into the same pipe at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
     sys.exit(status)
 
 

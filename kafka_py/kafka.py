@@ -6,6 +6,7 @@ Mirrors: core/src/main/scala/kafka/Kafka.scala @ 1.1.1
 from __future__ import annotations
 
 import pathlib
+import resource
 import signal
 import sys
 from collections.abc import Sequence
@@ -69,6 +70,7 @@ class Kafka(Logging):
             # Before the first thread: threads inherit the cores they may run on.
             pinned = pin_process(server_props.get("kafka.py.cpu.affinity", "auto"))
             cls.logger.info("%s", pinned)
+            cls.raise_open_file_limit()
             # Imported late, so that a usage line costs nothing.
             from kafka_py.server.kafka_server_startable import KafkaServerStartable
 
@@ -80,6 +82,14 @@ class Kafka(Logging):
             cls.logger.fatal("Exiting Kafka due to fatal exception", exc=e)
             return 1
         return 0
+
+    @classmethod
+    def raise_open_file_limit(cls) -> None:
+        """Allow as many open files as this user may have: each segment and each connection holds some."""
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft != hard:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            cls.logger.info("Raised the limit of open files from %s to %s", soft, hard)
 
     @classmethod
     def _register_signals(cls, startable: KafkaServerStartable) -> None:

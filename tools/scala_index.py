@@ -4,7 +4,10 @@ import re
 import subprocess
 import sys
 
-PACKAGES = "producer|security|message|admin|api|network|server|log|controller|cluster|coordinator|utils|zk|zookeeper|metrics|common|tools"
+PACKAGES = (
+    "producer|security|message|admin|api|network|server|log|controller|cluster|coordinator|utils|zk|zookeeper|metrics"
+    "|common|tools"
+)
 CLASS = re.compile(
     r"^(\s*)(?:(?:sealed|abstract|private(?:\[\w+\])?|protected(?:\[\w+\])?|final|case|implicit)\s+)*(class|object|trait)\s+(\w+)"
 )

@@ -153,7 +153,7 @@ def consume(servers: str, topic: str, sent: Sent) -> Sent:
     try:
         consumer.assign([TopicPartition(topic, partition, records[0][0]) for partition, records in sent.items()])
         while left:
-            messages = consumer.consume(1000, timeout=_TIMEOUT_S)
+            messages = consumer.consume(min(left, 1000), timeout=_TIMEOUT_S)
             if not messages:
                 break
             for message in messages:

@@ -8,6 +8,7 @@ the records that stay.
 from __future__ import annotations
 
 import struct
+from bisect import bisect_right
 from itertools import compress, repeat
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -180,9 +181,7 @@ class BatchFilter(Logging):
                 return 0, 0
             self._waiting.append(_as_it_is(self._view[start:end], header))
             return count, 0
-        keep_empty = (
-            producer_id > _NO_PRODUCER_ID and self._active_producers.get(producer_id) == _last_sequence(header)
-        )
+        keep_empty = producer_id > _NO_PRODUCER_ID and self._active_producers.get(producer_id) == _last_sequence(header)
         if discard or count == 0:
             if keep_empty:
                 self._waiting.append(_emptied(header))
@@ -204,17 +203,16 @@ class BatchFilter(Logging):
         if not waiting:
             return
         flags = self._map.have_no_later(split.keys, split.offsets)
-        latest_offset = self._map.latest_offset
+        known = bisect_right(split.offsets, self._map.latest_offset)
         if not self._retain_deletes:
             for i in split.tombstones:
-                if split.offsets[i] <= latest_offset:
-                    flags[i] = 0
-        for i in split.keyless:
-            if split.offsets[i] <= latest_offset:
                 flags[i] = 0
+        for i in split.keyless:
+            flags[i] = 0
+            if i < known:
                 self._invalid_message()
-            else:
-                flags[i] = 1
+        # what the map does not know of stays
+        flags[known:] = b"\1" * (len(flags) - known)
         retained = self._retained
         for batch in waiting:
             if type(batch) is RetainedBatch:
@@ -321,7 +319,14 @@ def _build(
         stream.close()  # type: ignore[attr-defined]  # a codec's stream is a Compressor
         records = [bytes(compressed.buffer)]
     checked = _CHECKED_HEADER.pack(
-        header[5] & _KNOWN_ATTRIBUTES, header[6], first_timestamp, max_timestamp, header[9], header[10], header[11], count
+        header[5] & _KNOWN_ATTRIBUTES,
+        header[6],
+        first_timestamp,
+        max_timestamp,
+        header[9],
+        header[10],
+        header[11],
+        count,
     )
     body = b"".join([checked, *records])
     crc = _crc32c(body, gil_release_mode=0)
@@ -359,6 +364,6 @@ def _with_deltas(
         front = bytearray()
         write_varint(1 + len(encoded) + end - start - 1, front)
         front.append(0)
-        parts.append(front + encoded)
+        parts.append(bytes(front + encoded))
         parts.append(data[start + 1 : end])
     return parts

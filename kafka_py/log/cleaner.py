@@ -11,6 +11,8 @@ import time as clock
 from bisect import bisect_left
 from typing import TYPE_CHECKING
 
+import crc32c
+
 from kafka_py.common.errors import CorruptRecordException, IllegalStateException
 from kafka_py.common.record.abstract_legacy_record_batch import ByteBufferLegacyRecordBatch
 from kafka_py.common.record.buffer_supplier import BufferSupplier
@@ -27,7 +29,6 @@ from kafka_py.utils.yield_gil import GilYielder
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Any
 
     from kafka_py.common.record.default_record_batch import BatchHeader
     from kafka_py.common.record.file_records import FileRecords
@@ -40,11 +41,13 @@ if TYPE_CHECKING:
     from kafka_py.log.offset_map import OffsetMap
     from kafka_py.utils.throttler import Throttler
 
+_crc32c = crc32c.crc32c
+
 _INT_MAX = 2**31 - 1
-_TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 _TRANSACTIONAL_OR_CONTROL = 0x30
 _SIZE_AT = 8
+_CHECKED_FROM = 21
 _LOG_OVERHEAD = 12
 
 # What is kept goes to the new segment in pieces of about this size, each of which may get an index entry.
@@ -138,7 +141,10 @@ class Cleaner(Logging):
         )
         transaction_metadata = CleanedTransactionMetadata()
         for group in self.group_segments_by_size(
-            log.log_segments_between(0, end_offset), log.config.segment_size, log.config.max_index_size, upper_bound_offset
+            log.log_segments_between(0, end_offset),
+            log.config.segment_size,
+            log.config.max_index_size,
+            upper_bound_offset,
         ):
             self.clean_segments(log, group, self.offset_map, delete_horizon_ms, stats, transaction_metadata)
 
@@ -360,8 +366,7 @@ class Cleaner(Logging):
                 batch_size = int.from_bytes(data[_SIZE_AT:_LOG_OVERHEAD], "big", signed=True) + _LOG_OVERHEAD
             if batch_size > left:
                 raise CorruptRecordException(
-                    f"Log segment may be corrupt, batch size {batch_size} > {left} bytes left in segment "
-                    f"{records.file}"
+                    f"Log segment may be corrupt, batch size {batch_size} > {left} bytes left in segment {records.file}"
                 )
             max_size = batch_size
         self.grow_buffers(max_size)
@@ -468,9 +473,7 @@ class Cleaner(Logging):
             self._check_done(topic_partition)
             data = self._read(segment.log, position)
             self._throttler.maybe_throttle(len(data))
-            filling = _MapFilling(
-                self, map, start_offset, max_desired_map_size, transaction_metadata, stats
-            )
+            filling = _MapFilling(self, map, start_offset, max_desired_map_size, transaction_metadata, stats)
             if filling.add_batches(data):
                 self.restore_buffers()
                 return True
@@ -548,14 +551,18 @@ class _MapFilling:
         if header is None:
             return self._add_legacy_keys(ByteBufferLegacyRecordBatch(memoryview(data)[start:end]))
         last_offset = header[0] + header[6]
-        batch = DefaultRecordBatch(memoryview(data)[start:end])
-        batch.ensure_valid()
-        if header[5] & _CONTROL:
-            self._transaction_metadata.on_control_batch_read(batch)
-            return 1, last_offset
-        if not header[5] & _TRANSACTIONAL or not self._transaction_metadata.on_batch_read(batch):
-            records, records_start = records_data(data, start, end, header, self._supplier)
-            index_keys(records, records_start, header, self._keys, self._offsets)
+        view = memoryview(data)[start:end]
+        if _crc32c(view[_CHECKED_FROM:], gil_release_mode=0) != header[4]:
+            DefaultRecordBatch(view).ensure_valid()  # raises
+        if header[5] & _TRANSACTIONAL_OR_CONTROL:
+            batch = DefaultRecordBatch(view)
+            if header[5] & _CONTROL:
+                self._transaction_metadata.on_control_batch_read(batch)
+                return 1, last_offset
+            if self._transaction_metadata.on_batch_read(batch):
+                return header[12], last_offset
+        records, records_start = records_data(data, start, end, header, self._supplier)
+        index_keys(records, records_start, header, self._keys, self._offsets)
         return header[12], last_offset
 
     def _add_legacy_keys(self, batch: ByteBufferLegacyRecordBatch) -> tuple[int, int]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, TypeAlias
 
 from kafka_py.common.errors import KafkaException, LogDirNotFoundException
@@ -18,12 +19,14 @@ from kafka_py.utils.file_lock import FileLock
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.log.log import Log
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 
-class LogDirectories(KafkaMetricsGroup):
+class LogDirectories(KafkaMetricsGroup, ABC):
     """Base class of LogManager: the directories, their locks and their checkpoint files.
 
     Thread: any. Directories leave service under LogManager's lock.
@@ -135,6 +138,44 @@ class LogDirectories(KafkaMetricsGroup):
         if all(str(d) != log_dir for d in self.log_dirs):
             raise LogDirNotFoundException(f"Log dir {log_dir} is not found in the config.")
         return pathlib.Path(log_dir) in self._live_log_dirs
+
+    # ---- checkpoints ----------------------------------------------------------------------------------------------
+
+    @abstractmethod
+    def _logs_by_dir(self) -> dict[str, dict[TopicPartition, Log]]:
+        """The logs of each directory (absolute path)."""
+
+    def _checkpoint_log_recovery_offsets_in_dir(self, dir: pathlib.Path) -> None:
+        partition_to_log = self._logs_by_dir().get(str(dir))
+        checkpoint = self._recovery_point_checkpoints.get(dir)
+        if partition_to_log is None or checkpoint is None:
+            return
+        try:
+            checkpoint.write({tp: log.recovery_point for tp, log in partition_to_log.items()})
+            for log in partition_to_log.values():
+                log.delete_snapshots_after_recovery_point_checkpoint()
+        except OSError as e:
+            self._log_dir_failure_channel.maybe_add_offline_log_dir(
+                str(dir), f"Disk error while writing to recovery point file in directory {dir}", e
+            )
+
+    def _checkpoint_log_start_offsets_in_dir(self, dir: pathlib.Path) -> None:
+        partition_to_log = self._logs_by_dir().get(str(dir))
+        checkpoint = self._log_start_offset_checkpoints.get(dir)
+        if partition_to_log is None or checkpoint is None:
+            return
+        # a start that is the base of the first segment needs no checkpoint
+        log_start_offsets = {}
+        for tp, log in partition_to_log.items():
+            first_segment = log.segments.first_segment
+            if first_segment is not None and log.log_start_offset > first_segment.base_offset:
+                log_start_offsets[tp] = log.log_start_offset
+        try:
+            checkpoint.write(log_start_offsets)
+        except OSError as e:
+            self._log_dir_failure_channel.maybe_add_offline_log_dir(
+                str(dir), f"Disk error while writing to logStartOffset file in directory {dir}", e
+            )
 
     # ---- metrics --------------------------------------------------------------------------------------------------
 

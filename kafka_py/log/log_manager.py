@@ -5,12 +5,14 @@ Read next: log_directories.py (its base class: the directories themselves); log.
 
 Files of a log directory beside the partitions' directories: `.lock` (held while the broker runs), `meta.properties`
 (see BrokerMetadataCheckpoint), `.kafka_cleanshutdown` (made by a clean shutdown, deleted once the logs are loaded),
-`recovery-point-offset-checkpoint`, `log-start-offset-checkpoint`, `replication-offset-checkpoint` (ReplicaManager's).
+`recovery-point-offset-checkpoint`, `log-start-offset-checkpoint`, `replication-offset-checkpoint` (ReplicaManager's),
+`cleaner-offset-checkpoint` (LogCleanerManager's).
 """
 
 from __future__ import annotations
 
 import pathlib
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from kafka_py.common.errors import (
@@ -19,6 +21,7 @@ from kafka_py.common.errors import (
 )
 from kafka_py.log.cleaner_config import CleanerConfig
 from kafka_py.log.log import Log
+from kafka_py.log.log_cleaner import LogCleaner
 from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_directories import LogDirectories, PathLike
 from kafka_py.server.broker_states import BrokerState, RecoveringFromUncleanShutdown
@@ -30,10 +33,11 @@ from kafka_py.utils.concurrent import (
     ReentrantLock,
     ThreadPoolExecutor,
 )
+from kafka_py.utils.core_utils import swallow
 from kafka_py.utils.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
@@ -53,11 +57,10 @@ class LogManager(LogDirectories):
     Mirrors: kafka.log.LogManager
     Thread: any; background tasks on the scheduler, loading and closing on a pool of threads for each directory.
     Locks: `_log_creation_or_deletion_lock` (taken before any Log.lock) guards adding and removing logs.
-    Differs: compaction is not there yet, so logs with cleanup.policy=compact keep all their segments; a directory
-        that cannot be locked or written at start-up goes offline, where Kafka exits; a recovery checkpoint of one
-        directory deletes producer snapshots of that directory only, and a directory that fails during shutdown does
-        not keep the others from being marked clean. `_logs_to_be_deleted` is a queue that nobody blocks on.
-    Left out: abortAndPauseCleaning -- compaction is a later stage
+    Differs: a directory that cannot be locked or written at start-up goes offline, where Kafka exits; a recovery
+        checkpoint of one directory deletes producer snapshots of that directory only, and a directory that fails
+        during shutdown does not keep the others from being marked clean. `_logs_to_be_deleted` is a queue that nobody
+        blocks on.
     """
 
     INITIAL_TASK_DELAY_MS = 30 * 1000
@@ -112,6 +115,11 @@ class LogManager(LogDirectories):
             for lock in self._dir_locks:
                 lock.destroy()
             raise
+        self.cleaner: LogCleaner | None = (  # None if log.cleaner.enable is off
+            LogCleaner(cleaner_config, self.live_log_dirs, self._current_logs, log_dir_failure_channel, time)
+            if cleaner_config.enable_cleaner
+            else None
+        )  # const
         self._register_metrics()
 
     @classmethod
@@ -139,7 +147,7 @@ class LogManager(LogDirectories):
             initial_offline_dirs=initial_offline_dirs,
             topic_configs=topic_configs,
             initial_default_config=default_log_config,
-            cleaner_config=_cleaner_config(config),
+            cleaner_config=LogCleaner.cleaner_config(config),
             recovery_threads_per_data_dir=config.num_recovery_threads_per_data_dir,
             flush_check_ms=config.log_flush_scheduler_interval_ms,
             flush_recovery_offset_checkpoint_ms=config.log_flush_offset_checkpoint_interval_ms,
@@ -184,6 +192,8 @@ class LogManager(LogDirectories):
             self._log_start_offset_checkpoints = {
                 d: c for d, c in self._log_start_offset_checkpoints.items() if str(d) != dir
             }
+            if self.cleaner is not None:
+                self.cleaner.handle_log_dir_failure(dir)
             offline_current = self._remove_logs_in(self._current_logs, dir)
             offline_future = self._remove_logs_in(self._future_logs, dir)
             self.info(
@@ -352,13 +362,15 @@ class LogManager(LogDirectories):
             self.flush_start_offset_checkpoint_ms,
         )
         schedule("kafka-delete-logs", self._delete_logs, delay)  # it schedules itself again
-        if self.cleaner_config.enable_cleaner:
-            self.info("Log compaction is not available: logs with cleanup.policy=compact keep all their segments.")
+        if self.cleaner is not None:
+            self.cleaner.startup()
 
     def shutdown(self) -> None:
         """Flush and close all logs, write the checkpoints and the clean shutdown markers, and unlock."""
         self.info("Shutting down.")
         self._remove_metrics()
+        if self.cleaner is not None:
+            swallow(self.cleaner.shutdown, self)
         thread_pools: list[ThreadPoolExecutor] = []
         jobs: dict[pathlib.Path, list[Future[None]]] = {}
         failure: BaseException | None = None
@@ -406,8 +418,10 @@ class LogManager(LogDirectories):
         truncated = False
         for topic_partition, truncate_offset in partition_offsets.items():
             log = self.get_log(topic_partition, is_future)
-            if log is not None and log.truncate_to(truncate_offset):
-                truncated = True
+            if log is not None:
+                # what is cut off the active segment does not concern the cleaner
+                with self._cleaner_out_of(log, is_future or truncate_offset >= log.active_segment.base_offset):
+                    truncated |= log.truncate_to(truncate_offset)
         if truncated:
             self.checkpoint_log_recovery_offsets()
 
@@ -415,8 +429,23 @@ class LogManager(LogDirectories):
         """Empty a log and begin it again at `new_offset`; an unknown log is skipped."""
         log = self.get_log(topic_partition, is_future)
         if log is not None:
-            log.truncate_fully_and_start_at(new_offset)
+            with self._cleaner_out_of(log, is_future):
+                log.truncate_fully_and_start_at(new_offset)
             self._checkpoint_log_recovery_offsets_in_dir(log.dir.parent)
+
+    @contextmanager
+    def _cleaner_out_of(self, log: Log, is_out_anyway: bool) -> Iterator[None]:
+        """Keep the cleaner from a log that is being truncated, and then its checkpoint from pointing beyond it."""
+        cleaner = self.cleaner
+        if cleaner is None or is_out_anyway:
+            yield
+            return
+        cleaner.abort_and_pause_cleaning(log.topic_partition)
+        try:
+            yield
+            cleaner.maybe_truncate_checkpoint(log.dir.parent, log.topic_partition, log.active_segment.base_offset)
+        finally:
+            cleaner.resume_cleaning(log.topic_partition)
 
     def checkpoint_log_recovery_offsets(self) -> None:
         """Write the recovery point of every log, so that a start after a crash begins there."""
@@ -428,39 +457,12 @@ class LogManager(LogDirectories):
         for dir in self.live_log_dirs:
             self._checkpoint_log_start_offsets_in_dir(dir)
 
-    def _checkpoint_log_recovery_offsets_in_dir(self, dir: pathlib.Path) -> None:
-        partition_to_log = self._logs_by_dir().get(str(dir))
-        checkpoint = self._recovery_point_checkpoints.get(dir)
-        if partition_to_log is None or checkpoint is None:
-            return
-        try:
-            checkpoint.write({tp: log.recovery_point for tp, log in partition_to_log.items()})
-            for log in partition_to_log.values():
-                log.delete_snapshots_after_recovery_point_checkpoint()
-        except OSError as e:
-            self._log_dir_failure_channel.maybe_add_offline_log_dir(
-                str(dir), f"Disk error while writing to recovery point file in directory {dir}", e
-            )
-
-    def _checkpoint_log_start_offsets_in_dir(self, dir: pathlib.Path) -> None:
-        partition_to_log = self._logs_by_dir().get(str(dir))
-        checkpoint = self._log_start_offset_checkpoints.get(dir)
-        if partition_to_log is None or checkpoint is None:
-            return
-        # a start that is the base of the first segment needs no checkpoint
-        log_start_offsets = {}
-        for tp, log in partition_to_log.items():
-            first_segment = log.segments.first_segment
-            if first_segment is not None and log.log_start_offset > first_segment.base_offset:
-                log_start_offsets[tp] = log.log_start_offset
-        try:
-            checkpoint.write(log_start_offsets)
-        except OSError as e:
-            self._log_dir_failure_channel.maybe_add_offline_log_dir(
-                str(dir), f"Disk error while writing to logStartOffset file in directory {dir}", e
-            )
-
     # ---- logs -----------------------------------------------------------------------------------------------------
+
+    def abort_and_pause_cleaning(self, topic_partition: TopicPartition) -> None:
+        """Wait until the partition's log is not being compacted, and keep it from being, because it is to be moved."""
+        if self.cleaner is not None:
+            self.cleaner.abort_and_pause_cleaning(topic_partition)
 
     def maybe_update_preferred_log_dir(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Remember where (absolute path) the partition's next log is to be created, unless it is there already."""
@@ -551,6 +553,9 @@ class LogManager(LogDirectories):
             dest_log.rename_dir(Log.log_dir_name(topic_partition))
             self._future_logs.remove(topic_partition)
             self._current_logs.put(topic_partition, dest_log)
+            if self.cleaner is not None:
+                self.cleaner.alter_checkpoint_dir(topic_partition, source_log.dir.parent, dest_log.dir.parent)
+                self.cleaner.resume_cleaning(topic_partition)
             try:
                 source_log.rename_dir(Log.log_delete_dir_name(topic_partition))
                 source_log.close()
@@ -572,6 +577,9 @@ class LogManager(LogDirectories):
         with self._log_creation_or_deletion_lock:
             removed_log = (self._future_logs if is_future else self._current_logs).remove(topic_partition)
         if removed_log is not None:
+            if self.cleaner is not None and not is_future:
+                self.cleaner.abort_cleaning(topic_partition)
+                self.cleaner.update_checkpoints(removed_log.dir.parent)
             removed_log.rename_dir(Log.log_delete_dir_name(topic_partition))
             self._checkpoint_log_recovery_offsets_in_dir(removed_log.dir.parent)
             self._checkpoint_log_start_offsets_in_dir(removed_log.dir.parent)
@@ -673,16 +681,3 @@ def _flush_and_close(log: Log) -> Callable[[], None]:
         log.close()
 
     return run
-
-
-def _cleaner_config(config: KafkaConfig) -> CleanerConfig:
-    return CleanerConfig(
-        num_threads=config.log_cleaner_threads,
-        dedupe_buffer_size=config.log_cleaner_dedupe_buffer_size,
-        dedupe_buffer_load_factor=config.log_cleaner_dedupe_buffer_load_factor,
-        io_buffer_size=config.log_cleaner_io_buffer_size,
-        max_message_size=config.message_max_bytes,
-        max_io_bytes_per_second=config.log_cleaner_io_max_bytes_per_second,
-        back_off_ms=config.log_cleaner_backoff_ms,
-        enable_cleaner=config.log_cleaner_enable,
-    )

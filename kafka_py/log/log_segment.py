@@ -257,7 +257,7 @@ class LogSegment(Logging):
         if size <= 0:
             return
         log = self.log
-        physical_position = log.size_in_bytes()
+        physical_position: int = log.size_in_bytes()
         trace = self.logger.trace_enabled
         if trace:
             self.trace(

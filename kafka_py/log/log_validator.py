@@ -108,7 +108,12 @@ class LogValidator(Logging):
         """
         if source_codec is NoCompressionCodec and target_codec is NoCompressionCodec:
             demands = (now, compacted_topic, timestamp_type, timestamp_diff_max_ms)
-            if (magic == 2 and records.single_batch() is not None) or records.has_matching_magic(magic):
+            batch = records.single_batch() if magic == 2 else None
+            if batch is not None:
+                return LogValidator._assign_offsets_to_single_batch(
+                    batch, records, offset_counter, demands, partition_leader_epoch, is_from_client
+                )
+            if records.has_matching_magic(magic):
                 return LogValidator._assign_offsets_non_compressed(
                     records, offset_counter, demands, partition_leader_epoch, is_from_client, magic
                 )
@@ -195,6 +200,35 @@ class LogValidator(Logging):
         )
         return ValidationAndOffsetAssignResult(
             converted_records, info.max_timestamp, info.shallow_offset_of_max_timestamp, True, stats
+        )
+
+    @staticmethod
+    def _assign_offsets_to_single_batch(
+        batch: DefaultRecordBatch,
+        records: MemoryRecords,
+        offset_counter: LongRef,
+        demands: _Demands,
+        partition_leader_epoch: int,
+        is_from_client: bool,
+    ) -> ValidationAndOffsetAssignResult:
+        """_assign_offsets_non_compressed for the one batch of magic 2 that nearly every append consists of."""
+        LogValidator._validate_batch(batch, is_from_client, 2)
+        findings = _walk_records(batch, demands, 0)
+        if findings is None:
+            findings = _iterate_records(batch, demands, False, 0)
+        count, max_timestamp, offset_of_max_timestamp = findings[:3]
+        if max_timestamp > -1:
+            offset_of_max_timestamp += offset_counter.value
+        last_offset = offset_counter.add_and_get(count) - 1
+        batch.set_last_offset_and_epoch(last_offset, partition_leader_epoch)
+        now, _, timestamp_type, _ = demands
+        if timestamp_type is _LOG_APPEND_TIME:
+            max_timestamp = now
+            offset_of_max_timestamp = last_offset
+        batch.set_max_timestamp(timestamp_type, max_timestamp)
+        return _new_tuple(
+            ValidationAndOffsetAssignResult,
+            (records, max_timestamp, offset_of_max_timestamp, False, RecordsProcessingStats.EMPTY),
         )
 
     @staticmethod
@@ -433,7 +467,9 @@ def _walk_records(batch: DefaultRecordBatch, demands: _Demands, expected_offset:
     if count == 1 and not attributes & _COMPRESSION_CODEC_MASK and first_timestamp >= 0:
         has_key = walk_only_record(batch.buffer)
         if has_key is not None:
-            if (not has_key and demands[1]) or not _timestamps_in_range(first_timestamp, first_timestamp, demands):
+            if not has_key and demands[1]:
+                return None
+            if demands[3] < _LONG_MAX and not _timestamps_in_range(first_timestamp, first_timestamp, demands):
                 return None
             return 1, first_timestamp, 0, base_offset == expected_offset, header[1] - 49
     walk = RecordWalk(count)

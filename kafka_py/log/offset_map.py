@@ -13,14 +13,14 @@ import hashlib
 import mmap
 import struct
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from kafka_py.utils.yield_gil import yield_gil
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    import numpy as np
+    from numpy import bool_, int64, intp
     from numpy.typing import NDArray
 
 _OFFSET = struct.Struct("=q")
@@ -124,7 +124,7 @@ class SkimpyOffsetMap(OffsetMap):
             count = self.slots * columns
             self._table: NDArray[Any] = np.frombuffer(self._bytes, words, count).reshape(self.slots, columns)
             # the offset of each slot, wherever it lies in its row
-            self._offsets: NDArray[np.int64] = np.ndarray(
+            self._offsets: NDArray[int64] = np.ndarray(
                 (self.slots,), np.int64, self._bytes, self._hash_size, (self.bytes_per_entry,)
             )
 
@@ -171,7 +171,7 @@ class SkimpyOffsetMap(OffsetMap):
         linear_from = self._hash_size - 4
         probe = _INT.unpack_from(digest, min(attempt, linear_from))[0] + max(0, attempt - linear_from)
         self._probes += 1
-        return (probe & _POSITIVE) % self.slots * self.bytes_per_entry
+        return int((probe & _POSITIVE) % self.slots * self.bytes_per_entry)
 
     # ---- many keys ------------------------------------------------------------------------------------------------
 
@@ -208,7 +208,7 @@ class SkimpyOffsetMap(OffsetMap):
         assert self._np is not None
         return digests, self._np.frombuffer(digests, self._word_type).reshape(len(keys), self._hash_words)
 
-    def _slots_of(self, digests: bytes, attempt: int, pending: NDArray[np.intp] | None) -> NDArray[np.int64]:
+    def _slots_of(self, digests: bytes, attempt: int, pending: NDArray[intp] | None) -> NDArray[int64]:
         """_position_of for all hashes, or for those that are still pending, counted in slots."""
         assert self._np is not None
         size = self._hash_size
@@ -219,25 +219,25 @@ class SkimpyOffsetMap(OffsetMap):
         if pending is not None:
             probes = probes[pending]
         self._probes += len(probes)
-        slots: NDArray[np.int64] = (
+        slots: NDArray[int64] = (
             (probes.astype(self._np.int64) + max(0, attempt - linear_from)) & _POSITIVE
         ) % self.slots
         return slots
 
-    def _matches(self, rows: NDArray[Any], hashes: NDArray[Any]) -> NDArray[np.bool_]:
-        matches: NDArray[np.bool_] = rows[:, 0] == hashes[:, 0]
+    def _matches(self, rows: NDArray[Any], hashes: NDArray[Any]) -> NDArray[bool_]:
+        matches: NDArray[bool_] = rows[:, 0] == hashes[:, 0]
         for column in range(1, self._hash_words):
             matches &= rows[:, column] == hashes[:, column]
         return matches
 
-    def _put_turn(self, keys: Sequence[bytes], offsets: NDArray[np.int64]) -> None:
+    def _put_turn(self, keys: Sequence[bytes], offsets: NDArray[int64]) -> None:
         """Each round, every pending key looks at its next slot: takes it if free, or finds its own hash there."""
         np = self._np
         assert np is not None
         table, slot_offsets = self._table, self._offsets
         digests, hashes = self._hashes(keys)
         self._lookups += len(keys)
-        pending: NDArray[np.intp] | None = None
+        pending: NDArray[intp] | None = None
         attempt = 0
         while True:
             slots = self._slots_of(digests, attempt, pending)
@@ -262,13 +262,13 @@ class SkimpyOffsetMap(OffsetMap):
             hashes, offsets = hashes[left], offsets[left]
             attempt += 1
 
-    def _get_turn(self, keys: Sequence[bytes]) -> NDArray[np.int64]:
+    def _get_turn(self, keys: Sequence[bytes]) -> NDArray[int64]:
         np = self._np
         assert np is not None
         digests, hashes = self._hashes(keys)
         self._lookups += len(keys)
         found = np.full(len(keys), -1, np.int64)
-        pending: NDArray[np.intp] | None = None
+        pending: NDArray[intp] | None = None
         for attempt in range(self.slots + self._hash_size - 4):
             slots = self._slots_of(digests, attempt, pending)
             rows = self._table[slots]
@@ -280,7 +280,7 @@ class SkimpyOffsetMap(OffsetMap):
                 break
             pending = left if pending is None else pending[left]
             hashes = hashes[left]
-        return found
+        return cast("NDArray[int64]", found)
 
     # ---- state ----------------------------------------------------------------------------------------------------
 
@@ -317,10 +317,10 @@ def _message_digest(hash_algorithm: str) -> Callable[[bytes], Any]:
     name = hash_algorithm.replace("-", "").lower()
     if name == "md5":
         try:
-            from _md5 import md5  # a third of the time that OpenSSL needs to set itself up for a short key
+            from _md5 import md5  # type: ignore[import-not-found]  # a third of the time that OpenSSL needs to set itself up for a short key
         except ImportError:
             return lambda key: hashlib.md5(key, usedforsecurity=False)
-        return md5
+        return cast("Callable[[bytes], Any]", md5)
     hashlib.new(name, usedforsecurity=False)
     return lambda key: hashlib.new(name, key, usedforsecurity=False)
 

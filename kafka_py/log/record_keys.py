@@ -166,7 +166,7 @@ class SplitRecords:
         if position != limit:
             raise InvalidRecordException("Incorrect declared batch size, records still remaining in file")
 
-    def _add_turn(self, data: bytes, at: int, count: int, base_offset: int) -> int:  # noqa: C901  # inlined: 2x
+    def _add_turn(self, data: bytes, at: int, count: int, base_offset: int) -> int:  # inlined: 2x
         add_key, add_offset, add_end, add_delta = (
             self.keys.append,
             self.offsets.append,

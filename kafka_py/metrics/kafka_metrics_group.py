@@ -46,9 +46,11 @@ removeAllMetricsInList -- metrics of the old Scala clients
         """A value that `metric()` computes when it is read."""
         return Metrics.default_registry().new_gauge(self.metric_name(name, tags), metric)
 
-    def new_meter(self, name: str, event_type: str, tags: Mapping[str, str] = _NO_TAGS) -> Meter:
-        """A meter of events."""
-        return Metrics.default_registry().new_meter(self.metric_name(name, tags), event_type)
+    def new_meter(
+        self, name: str, event_type: str, tags: Mapping[str, str] = _NO_TAGS, rate_unit: str = "SECONDS"
+    ) -> Meter:
+        """A meter of events, with its rates per SECONDS or per NANOSECONDS."""
+        return Metrics.default_registry().new_meter(self.metric_name(name, tags), event_type, rate_unit)
 
     def new_histogram(self, name: str, biased: bool = True, tags: Mapping[str, str] = _NO_TAGS) -> Histogram:
         """A histogram, biased towards recent values or not."""

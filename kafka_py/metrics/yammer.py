@@ -2,9 +2,10 @@
 
 Mirrors: the com.yammer.metrics library (metrics-core 2.2.0) as far as Kafka 1.1.1 uses it
 
-Marking and updating happen several times per request, so they must cost almost nothing: a thread adds to a cell that
-only it writes, found by its id; whoever reads a metric collects the cells. Moving averages and reservoirs are brought
-up to date then, and by `tick()`, which the metrics endpoint calls every five seconds.
+Marking and updating happen several times per request, so they must cost almost nothing: a mark is one append to a
+list, any other update goes to a cell that only its thread writes, found by its id; whoever reads a metric collects
+them. Moving averages and reservoirs are brought up to date then, and by `tick()`, which the metrics endpoint calls
+every five seconds.
 """
 
 from __future__ import annotations
@@ -25,6 +26,7 @@ from kafka_py.utils.mbeans import PLATFORM_MBEAN_SERVER, Attributes, MBeanServer
 T = TypeVar("T")
 TICK_INTERVAL_NS = 5_000_000_000
 _BATCH = 256
+_MARKS = 1024
 
 
 class MetricName:
@@ -149,6 +151,9 @@ class EWMA:
         return self._rate
 
 
+_UNITS_PER_SECOND = {"SECONDS": 1.0, "NANOSECONDS": 1e9}
+
+
 class Meter(Metric):
     """Counts events and how often they come: on average, and over the last 1, 5 and 15 minutes.
 
@@ -156,12 +161,16 @@ class Meter(Metric):
     Differs: ticks when read, or by `tick()`; events of several intervals are taken as spread evenly over them.
     """
 
-    def __init__(self, event_type: str = "events", time: Time = Time.SYSTEM) -> None:
+    def __init__(self, event_type: str = "events", time: Time = Time.SYSTEM, rate_unit: str = "SECONDS") -> None:
+        """Rates are per rate_unit: events per SECONDS, or (of nanoseconds spent) the share of time, per NANOSECONDS."""
         self.event_type = event_type
-        self.rate_unit = "SECONDS"
+        self.rate_unit = rate_unit
+        self._per_second = _UNITS_PER_SECOND[rate_unit]
         self._time = time
         self._start_ns = time.nanoseconds()
-        self._cells: dict[int, list[int]] = {}
+        self._marks: list[int] = []
+        self._marked = 0  # the sum of marks that have left the list
+        self._marks_lock = ReentrantLock()
         self._lock = ReentrantLock()
         self._last_tick_ns = self._start_ns
         self._counted = 0
@@ -169,15 +178,23 @@ class Meter(Metric):
 
     def mark(self, n: int = 1) -> None:
         """n events happened."""
-        try:
-            self._cells[get_ident()][0] += n
-        except KeyError:
-            self._cells[get_ident()] = [n]
+        marks = self._marks
+        marks.append(n)
+        if len(marks) >= _MARKS:
+            self._add_up()
+
+    def _add_up(self) -> int:
+        """Take the marks off the list, to which others may go on appending; the sum of all ever made."""
+        with self._marks_lock:
+            marks = self._marks[:]
+            del self._marks[: len(marks)]
+            self._marked += sum(marks)
+            return self._marked
 
     @property
     def count(self) -> int:
         """How many events there were."""
-        return sum([cell[0] for cell in list(self._cells.values())])
+        return self._add_up()
 
     def tick(self) -> None:
         """Feed the moving averages with what came since the last full interval."""
@@ -194,27 +211,27 @@ class Meter(Metric):
 
     @property
     def mean_rate(self) -> float:
-        """Events per second since the meter was made."""
+        """Events per unit of time since the meter was made."""
         elapsed_ns = self._time.nanoseconds() - self._start_ns
-        return self.count / elapsed_ns * 1e9 if elapsed_ns > 0 else 0.0
+        return self.count / elapsed_ns * 1e9 / self._per_second if elapsed_ns > 0 else 0.0
 
     @property
     def one_minute_rate(self) -> float:
-        """Events per second, the last minute weighing most."""
+        """Events per unit of time, the last minute weighing most."""
         self.tick()
-        return self._rates[0].rate()
+        return self._rates[0].rate() / self._per_second
 
     @property
     def five_minute_rate(self) -> float:
-        """Events per second, the last five minutes weighing most."""
+        """Events per unit of time, the last five minutes weighing most."""
         self.tick()
-        return self._rates[1].rate()
+        return self._rates[1].rate() / self._per_second
 
     @property
     def fifteen_minute_rate(self) -> float:
-        """Events per second, the last fifteen minutes weighing most."""
+        """Events per unit of time, the last fifteen minutes weighing most."""
         self.tick()
-        return self._rates[2].rate()
+        return self._rates[2].rate() / self._per_second
 
     def attributes(self) -> Attributes:
         """Count and rates."""
@@ -632,9 +649,9 @@ class MetricsRegistry:
         """The counter of that name, made if there is none."""
         return self._get_or_add(name, Counter, Counter)
 
-    def new_meter(self, name: MetricName, event_type: str) -> Meter:
+    def new_meter(self, name: MetricName, event_type: str, rate_unit: str = "SECONDS") -> Meter:
         """The meter of that name, made if there is none."""
-        return self._get_or_add(name, Meter, lambda: Meter(event_type, self._time))
+        return self._get_or_add(name, Meter, lambda: Meter(event_type, self._time, rate_unit))
 
     def new_histogram(self, name: MetricName, biased: bool = False) -> Histogram:
         """The histogram of that name, made if there is none."""

@@ -141,6 +141,7 @@ class Acceptor(AbstractServerThread):
             f"{self.metric_prefix()}AcceptorBlockedPercent",
             "blocked time",
             {LISTENER_METRIC_TAG: end_point.listener_name.value()},
+            rate_unit="NANOSECONDS",
         )  # const
         self._current_processor_index = 0  # thread: acceptor
         self.throttled_sockets: list[DelayedCloseSocket] = []  # thread: acceptor
@@ -244,8 +245,16 @@ class Acceptor(AbstractServerThread):
             close_socket(throttled.socket, self)
         self.throttled_sockets.clear()
 
-    def _open_server_socket(self, host: str | None, port: int, listen_backlog_size: int) -> socket.socket:
-        """A listening socket; without a host, of IPv4 and IPv6. Raises KafkaException."""
+    def check_port(self) -> None:
+        """Raise KafkaException if start() would find its port taken; it comes late, when ZooKeeper knows of us."""
+        if self.server_channel is None:
+            self._open_server_socket(self.end_point.host, self.end_point.port, None).close()
+
+    def _open_server_socket(self, host: str | None, port: int, listen_backlog_size: int | None) -> socket.socket:
+        """A listening socket (without a backlog only a bound one); without a host, of IPv4 and IPv6.
+
+        Raises KafkaException.
+        """
         shown = host if host and host.strip() else "0.0.0.0"
         try:
             if host and host.strip():
@@ -265,6 +274,8 @@ class Acceptor(AbstractServerThread):
             if self.recv_buffer_size != Selectable.USE_DEFAULT_BUFFER_SIZE:
                 server_channel.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, self.recv_buffer_size)
             server_channel.bind(address)
+            if listen_backlog_size is None:
+                return server_channel
             server_channel.listen(listen_backlog_size)
         except OSError as e:
             server_channel.close()

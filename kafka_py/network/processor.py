@@ -160,7 +160,7 @@ class Processor(AbstractServerThread):
             connection_queue_size
         )  # handoff: acceptor -> network
         self.response_queue: LinkedBlockingDeque[Response] = LinkedBlockingDeque()  # handoff: any -> network
-        self.inflight_responses: dict[str, Response] = {}  # thread: network
+        self.inflight_responses: dict[str, SendResponse] = {}  # thread: network
         self.metric_tags = {
             LISTENER_METRIC_TAG: listener_name.value(),
             self.NETWORK_PROCESSOR_METRIC_TAG: str(id),
@@ -288,7 +288,7 @@ class Processor(AbstractServerThread):
         self.selector.collect_completed_sends()
         self.process_completed_sends()
 
-    def send_response(self, response: Response, response_send: Send) -> None:
+    def send_response(self, response: SendResponse, response_send: Send) -> None:
         """Write an answer, or as much of it as the socket takes; the request stays in flight until it is sent."""
         request = response.request
         connection_id = request.context.connection_id
@@ -426,6 +426,7 @@ class Processor(AbstractServerThread):
         sends = self.selector.completed_sends()
         if not sends:
             return
+        channels = self.selector.channels
         for send in sends:
             destination = send.destination()
             try:
@@ -433,14 +434,16 @@ class Processor(AbstractServerThread):
                 if response is None:
                     raise IllegalStateException(f"Send for {destination} completed, but not in `inflightResponses`")
                 # the callback first: it may still change the request's numbers
-                on_complete = response.on_complete
+                on_complete = response.on_complete_callback
                 if on_complete is not None:
                     on_complete(send)
-                channel = self.open_or_closing_channel(destination)
+                channel = channels.get(destination) or self.open_or_closing_channel(destination)
                 if channel is None:
                     self._update_request_metrics(response)
                     continue
-                response.request.update_request_metrics(channel.get_and_reset_network_thread_time_nanos(), response)
+                nanos = channel.network_thread_time_nanos
+                channel.network_thread_time_nanos = 0
+                response.request.update_request_metrics(nanos, response)
                 # unmuted at once, unless the channel is throttled: then when the throttle ends
                 channel.handle_channel_mute_event(_RESPONSE_SENT)
                 self.try_unmute_channel(destination, channel)

@@ -38,8 +38,6 @@ _request_logger = get_logger("kafka.request.logger")
 _channel_logger = get_logger("kafka.network.RequestChannel")
 _nanoseconds = Time.SYSTEM.nanoseconds
 _FETCH: Final = ApiKeys.FETCH
-_MS: Final = 1_000_000
-_HALF_MS: Final = 500_000
 _ALTER_CONFIGS: Final = ApiKeys.ALTER_CONFIGS
 
 
@@ -107,13 +105,13 @@ class Metrics:
             RequestMetrics.FOLLOW_FETCH_METRIC_NAME,
         ]
         self._metrics_map = {name: RequestMetrics(name) for name in names}  # const
-
-    def apply(self, metric_name: str) -> RequestMetrics:
+        self.apply = self._metrics_map.__getitem__  # const
         """The metrics of an API, by name. Raises KeyError."""
+
+    def __getitem__(self, metric_name: str) -> RequestMetrics:
         return self._metrics_map[metric_name]
 
-    __call__ = apply
-    __getitem__ = apply
+    __call__ = __getitem__
 
     def close(self) -> None:
         """Take them out of the registry."""
@@ -249,59 +247,62 @@ class Request(BaseRequest):
     def update_request_metrics(self, network_thread_time_nanos: int, response: Response) -> None:
         """The end of every request: its times go into the histograms, and into the request log if that is on."""
         end_time = _nanoseconds()
-        start = self.start_time_nanos
-        dequeue = self.request_dequeue_time_nanos
-        local_complete = self.api_local_complete_time_nanos
-        complete = self.response_complete_time_nanos
-        response_dequeue = self.response_dequeue_time_nanos
+        header = self.header
+        api_key = header.api_key
+        version = header.api_version
         callback = 0
         if self.callback_request_dequeue_time_nanos is not None:
             callback = (self.callback_request_complete_time_nanos or 0) - self.callback_request_dequeue_time_nanos
-        queue = dequeue - start
-        local = local_complete - dequeue + callback
-        remote = complete - local_complete - callback
-        response_queue = response_dequeue - complete
-        send = end_time - response_dequeue
-        total = end_time - start
-        header = self.header
-        api_key = header.api_key
+        # the order of RequestRows.columns_of, which works the times out
+        row = (
+            self.start_time_nanos,
+            self.request_dequeue_time_nanos,
+            self.api_local_complete_time_nanos,
+            callback,
+            self.response_complete_time_nanos,
+            self.response_dequeue_time_nanos,
+            end_time,
+            self.api_throttle_time_ms,
+            self._body_and_size[1],
+            self.message_conversions_time_nanos,
+            self.temporary_memory_bytes,
+            version,
+        )
+        metrics = self.metrics.apply(api_key.name)
+        if version not in metrics.request_rates:
+            metrics.request_rate(version)
+        metrics.record(row)
         if api_key is _FETCH:
             body: Any = self._body_and_size.request
             follower = body.is_from_follower()
-            names: Sequence[str] = (
-                RequestMetrics.FOLLOW_FETCH_METRIC_NAME if follower else RequestMetrics.CONSUMER_FETCH_METRIC_NAME,
-                api_key.name,
+            metrics = self.metrics.apply(
+                RequestMetrics.FOLLOW_FETCH_METRIC_NAME if follower else RequestMetrics.CONSUMER_FETCH_METRIC_NAME
             )
-        else:
-            names = (api_key.name,)
-        # nanoseconds to milliseconds, half up; below 0 is 0
-        row = (
-            (queue + _HALF_MS) // _MS if queue > 0 else 0,
-            (local + _HALF_MS) // _MS if local > 0 else 0,
-            (remote + _HALF_MS) // _MS if remote > 0 else 0,
-            self.api_throttle_time_ms,
-            (response_queue + _HALF_MS) // _MS if response_queue > 0 else 0,
-            (send + _HALF_MS) // _MS if send > 0 else 0,
-            (total + _HALF_MS) // _MS if total > 0 else 0,
-            self._body_and_size.size,
-            (self.message_conversions_time_nanos + _HALF_MS) // _MS,  # this and the next: Produce and Fetch only
-            self.temporary_memory_bytes,
-        )
-        for name in names:
-            metrics = self.metrics.apply(name)
-            metrics.request_rate(header.api_version).mark()
+            metrics.request_rate(version)
             metrics.record(row)
         # the network thread's time counts towards the client's request quota, with the handler's
         if self.record_network_thread_time_callback is not None:
             self.record_network_thread_time_callback(network_thread_time_nanos)
         if _request_logger.debug_enabled:
-            self._log_completed(response, (queue, local, remote, response_queue, send, total))
+            self._log_completed(response, row)
         tap = Request.completed_tap
         if tap is not None:
             tap(self, end_time)
 
-    def _log_completed(self, response: Response, times: Sequence[int]) -> None:
-        queue, local, remote, response_queue, send, total = [max(nanos, 0) // 1000 / 1000 for nanos in times]
+    def _log_completed(self, response: Response, row: Sequence[int]) -> None:
+        start, dequeue, local_complete, callback, complete, response_dequeue, end = row[:7]
+        local_end = local_complete + callback
+        queue, local, remote, response_queue, send, total = [
+            max(later - earlier, 0) // 1000 / 1000
+            for earlier, later in (
+                (start, dequeue),
+                (dequeue, local_end),
+                (local_end, complete),
+                (complete, response_dequeue),
+                (response_dequeue, end),
+                (start, end),
+            )
+        ]
         context = self.context
         line = (
             f"Completed request:{self.request_log},response:{response.response_log} from connection "
@@ -622,7 +623,7 @@ class RequestChannel(KafkaMetricsGroup):
                 request.callback_request_dequeue_time_nanos is not None
                 and request.callback_request_complete_time_nanos is None
             ):
-                request.callback_request_complete_time_nanos = self._nanoseconds()
+                request.callback_request_complete_time_nanos = now
         # a processor that was shut down has closed its connections: nobody waits for the answer
         processor = self.processors.get(request.processor)
         if processor is not None:
@@ -644,9 +645,9 @@ class RequestChannel(KafkaMetricsGroup):
 
     def update_error_metrics(self, api_key: ApiKeys, errors: Mapping[Errors, int]) -> None:
         """Count the errors an answer tells of."""
-        metrics = self.metrics.apply(api_key.name)
-        for error, count in errors.items():
-            metrics.mark_error_meter(error, count)
+        mark = self.metrics.apply(api_key.name).mark_error_meter
+        for error in errors:
+            mark(error, errors[error])
 
     def clear(self) -> None:
         """Throw queued requests away."""

@@ -10,9 +10,8 @@ import collections
 import heapq
 import math
 import random
-from _thread import get_ident
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.utils.time import Time
 from kafka_py.metrics.yammer import ExponentiallyDecayingSample, Histogram, Metrics
@@ -84,11 +83,16 @@ class RequestHistogram(Histogram):
 
     def take(self, values: Sequence[float]) -> None:
         """Take a column in."""
-        counts = collections.Counter(values)  # most columns hold few different numbers
         n = len(values)
-        total = sum([value * times for value, times in counts.items()])
-        mean = total / n
-        squares = sum([(value - mean) ** 2 * times for value, times in counts.items()])
+        first = values[0]
+        if values.count(first) == n:  # nearly every column
+            mean, total, squares = first, first * n, 0.0
+            counts: Collection[float] = (first,)
+        else:
+            total = sum(values)
+            mean = total / n
+            counts = times = collections.Counter(values)  # few different numbers
+            squares = sum([(value - mean) ** 2 * times[value] for value in times])
         with self._lock:
             self._reservoir.update_all(values)
             distance = mean - self._mean
@@ -110,13 +114,13 @@ class RequestHistogram(Histogram):
 class RequestTimes:
     """Rows of numbers, one row per request, on their way to one histogram per column.
 
-    Thread:  record: any thread, each into a list of its own; flush: any.
+    Thread:  record, flush: any.
     Locks:   _lock, before the histograms'.
     """
 
     def __init__(self) -> None:
         self.columns: list[RequestHistogram] = []  # const
-        self._rows: dict[int, list[tuple[float, ...]]] = {}  # atomic
+        self._rows: list[tuple[Any, ...]] = []  # atomic
         self._lock = ReentrantLock()
 
     def add_column(self, name: MetricName) -> RequestHistogram:
@@ -125,27 +129,24 @@ class RequestTimes:
         self.columns.append(histogram)
         return histogram
 
-    def record(self, row: tuple[float, ...]) -> None:
-        """A request's numbers, in the order of the columns."""
-        try:
-            rows = self._rows[get_ident()]
-        except KeyError:
-            rows = self._rows[get_ident()] = []
+    def record(self, row: tuple[Any, ...]) -> None:
+        """A request's numbers: those that `columns_of` works the histograms' values out of."""
+        rows = self._rows
         rows.append(row)
         if len(rows) >= _BATCH:
-            self._move(rows)
+            self.flush()
 
     def flush(self) -> None:
         """Hand all rows on."""
-        for rows in list(self._rows.values()):
-            if rows:
-                self._move(rows)
-
-    def _move(self, rows: list[tuple[float, ...]]) -> None:
-        with self._lock:  # a scrape may want the same rows; their owner goes on appending
-            taken = rows[:]
-            del rows[: len(taken)]
-        if not taken:
+        if not self._rows:
             return
-        for histogram, column in zip(self.columns, zip(*taken, strict=True), strict=False):
-            histogram.take(column)
+        with self._lock:  # others go on appending
+            taken = self._rows[:]
+            del self._rows[: len(taken)]
+            if taken:
+                for histogram, column in zip(self.columns, self.columns_of(taken), strict=False):
+                    histogram.take(column)
+
+    def columns_of(self, rows: Sequence[tuple[Any, ...]]) -> Iterable[Sequence[float]]:
+        """The values for each histogram; further columns are not looked at. Caller holds _lock."""
+        return zip(*rows, strict=True)

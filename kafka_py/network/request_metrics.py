@@ -5,18 +5,118 @@ Mirrors: core/src/main/scala/kafka/network/RequestChannel.scala (RequestMetrics)
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import collections
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from operator import sub
 from types import MappingProxyType
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.metrics.yammer import Meter, Metrics
 from kafka_py.network.request_histogram import RequestTimes
 from kafka_py.utils.concurrent import ReentrantLock
 
 if TYPE_CHECKING:
     from kafka_py.common.protocol.errors import Errors
-    from kafka_py.metrics.yammer import Histogram, Meter, MetricName
+    from kafka_py.metrics.yammer import Histogram, MetricName
+
+_MS: Final = 1_000_000
+_HALF_MS: Final = 500_000
+
+
+def milliseconds_between(earlier: Sequence[int], later: Sequence[int]) -> Sequence[int]:
+    """Differences of nanoseconds in milliseconds, half up; below 0 is 0. They come in ascending order."""
+    nanos = list(map(sub, later, earlier))
+    if max(nanos) < _HALF_MS:
+        return (0,) * len(nanos)
+    nanos.sort()
+    result: list[int] = []
+    done = 0
+    while done < len(nanos):
+        ms = max((nanos[done] + _HALF_MS) // _MS, 0)
+        end = bisect_left(nanos, ms * _MS + _HALF_MS, done)
+        result += [ms] * (end - done)
+        done = end
+    return result
+
+
+class RequestRows(RequestTimes):
+    """What requests wrote down of themselves: moments, sizes and versions; the times are worked out many at once.
+
+    Thread:  record, flush: any.
+    Locks:   _lock, before the histograms'.
+    """
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests_by_version: collections.Counter[int] = collections.Counter()  # guarded by: _lock
+
+    def columns_of(self, rows: Sequence[tuple[Any, ...]]) -> Iterable[Sequence[float]]:
+        """Count the versions; the values for each histogram. Caller holds _lock."""
+        (
+            start,
+            dequeue,
+            local_complete,
+            callback,
+            complete,
+            response_dequeue,
+            end,
+            throttle_ms,
+            size,
+            conversions,
+            temporary_memory,
+            versions,
+        ) = zip(*rows, strict=True)
+        n = len(rows)
+        if versions.count(versions[0]) == n:
+            self.requests_by_version[versions[0]] += n
+        else:
+            self.requests_by_version.update(versions)
+        local_end = local_complete
+        if any(callback):
+            local_end = tuple(moment + nanos for moment, nanos in zip(local_complete, callback, strict=True))
+        zeros = (0,) * n
+        conversion_ms = milliseconds_between(zeros, conversions) if any(conversions) else zeros
+        return (
+            milliseconds_between(start, dequeue),
+            milliseconds_between(dequeue, local_end),
+            milliseconds_between(local_end, complete),
+            throttle_ms,
+            milliseconds_between(complete, response_dequeue),
+            milliseconds_between(response_dequeue, end),
+            milliseconds_between(start, end),
+            size,
+            conversion_ms,  # this and the next: Produce and Fetch only
+            temporary_memory,
+        )
+
+
+class RequestRate(Meter):
+    """The requests of one version of an API, counted where their rows are.
+
+    Differs: from Meter in that nobody marks it.
+    """
+
+    def __init__(self, version: int) -> None:
+        super().__init__("requests")
+        self._version = version  # const
+        self._tables: list[RequestRows] = []  # volatile: whoever makes a RequestMetrics
+
+    @staticmethod
+    def registered(name: MetricName, version: int, table: RequestRows) -> RequestRate:
+        """The registry's meter of that name, from now on fed by ``table`` too."""
+        meter = Metrics.default_registry()._get_or_add(name, RequestRate, lambda: RequestRate(version))
+        meter._tables.append(table)
+        return meter
+
+    @property
+    def count(self) -> int:
+        """How many requests there were."""
+        for table in self._tables:
+            table.flush()
+        return sum(table.requests_by_version[self._version] for table in self._tables)
 
 
 class ErrorMeter(KafkaMetricsGroup):
@@ -29,7 +129,7 @@ class ErrorMeter(KafkaMetricsGroup):
     def __init__(self, name: str, error: Errors) -> None:
         self._tags = {"request": name, "error": error.name}  # const
         self._lock = ReentrantLock()
-        self._meter: Meter | None = None  # volatile: whoever holds _lock
+        self.meter: Meter | None = None  # volatile: whoever holds _lock
 
     def metric_name(self, name: str, tags: Mapping[str, str] = MappingProxyType({})) -> MetricName:
         """A name among those of RequestMetrics, whose meter this is."""
@@ -37,20 +137,20 @@ class ErrorMeter(KafkaMetricsGroup):
 
     def get_or_create_meter(self) -> Meter:
         """The meter, registered on the first call."""
-        meter = self._meter
+        meter = self.meter
         if meter is None:
             with self._lock:
-                meter = self._meter
+                meter = self.meter
                 if meter is None:
-                    meter = self._meter = self.new_meter(RequestMetrics.ERRORS_PER_SEC, "requests", self._tags)
+                    meter = self.meter = self.new_meter(RequestMetrics.ERRORS_PER_SEC, "requests", self._tags)
         return meter
 
     def remove_meter(self) -> None:
         """Take the meter out of the registry."""
         with self._lock:
-            if self._meter is not None:
+            if self.meter is not None:
                 self.remove_metric(RequestMetrics.ERRORS_PER_SEC, self._tags)
-                self._meter = None
+                self.meter = None
 
 
 class RequestMetrics(KafkaMetricsGroup):
@@ -80,9 +180,9 @@ class RequestMetrics(KafkaMetricsGroup):
         self.name = name  # const
         self.tags = {"request": name}  # const
         self._lock = ReentrantLock()
-        self._request_rate: dict[int, Meter] = {}  # volatile: whoever holds _lock
+        self.request_rates: dict[int, RequestRate] = {}  # volatile: whoever holds _lock
         self._error_meters: dict[Errors, ErrorMeter] = {}  # volatile: whoever holds _lock
-        self._times = RequestTimes()  # const
+        self._times = RequestRows()  # const
         # in the order of the stations: the queue, the handler, purgatory, quota, the response queue, the socket
         self.request_queue_time_hist = self._column(self.REQUEST_QUEUE_TIME_MS)  # const
         self.local_time_hist = self._column(self.LOCAL_TIME_MS)  # const
@@ -99,20 +199,20 @@ class RequestMetrics(KafkaMetricsGroup):
             self.message_conversions_time_hist = self._column(self.MESSAGE_CONVERSIONS_TIME_MS)  # const
             self.temp_memory_bytes_hist = self._column(self.TEMPORARY_MEMORY_BYTES)  # const
         self.record = self._times.record  # const
-        """Take in one request's numbers, in the order of the histograms above; further ones are not looked at."""
+        """Take in one request's row, as Request.update_request_metrics writes it."""
 
     def _column(self, name: str) -> Histogram:
         return self._times.add_column(self.metric_name(name, self.tags))
 
     def request_rate(self, version: int) -> Meter:
         """The meter of one version of the API."""
-        meter = self._request_rate.get(version)
+        meter = self.request_rates.get(version)
         if meter is None:
             with self._lock:
-                meter = self._request_rate.get(version)
+                meter = self.request_rates.get(version)
                 if meter is None:
-                    meter = self.new_meter(self.REQUESTS_PER_SEC, "requests", self._tags_with_version(version))
-                    self._request_rate[version] = meter
+                    name = self.metric_name(self.REQUESTS_PER_SEC, self._tags_with_version(version))
+                    meter = self.request_rates[version] = RequestRate.registered(name, version, self._times)
         return meter
 
     def _tags_with_version(self, version: int) -> dict[str, str]:
@@ -124,14 +224,14 @@ class RequestMetrics(KafkaMetricsGroup):
         if error_meter is None:
             with self._lock:
                 error_meter = self._error_meters.setdefault(error, ErrorMeter(self.name, error))
-        error_meter.get_or_create_meter().mark(count)
+        (error_meter.meter or error_meter.get_or_create_meter()).mark(count)
 
     def remove_metrics(self) -> None:
         """Take all of them out of the registry."""
         with self._lock:
-            for version in self._request_rate:
+            for version in self.request_rates:
                 self.remove_metric(self.REQUESTS_PER_SEC, self._tags_with_version(version))
-            self._request_rate.clear()
+            self.request_rates.clear()
             for error_meter in self._error_meters.values():
                 error_meter.remove_meter()
             self._error_meters.clear()

@@ -192,6 +192,14 @@ class SocketServer(KafkaMetricsGroup):
         """Processors are numbered over all listeners, as they were when the server made them itself."""
         return self._next_processor_id.get_and_increment()
 
+    def check_ports(self) -> None:
+        """Raise KafkaException if the port of a listener is taken by another process. Ours: see Acceptor.check_port."""
+        with self._lock:
+            for acceptor in self.data_plane_acceptors.values():
+                acceptor.check_port()
+            if self.control_plane_acceptor_opt is not None:
+                self.control_plane_acceptor_opt.check_port()
+
     def enable_request_processing(
         self, authorizer_futures: Mapping[EndPoint, CompletableFuture[None]] | None = None
     ) -> CompletableFuture[None]:

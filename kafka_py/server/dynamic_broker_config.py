@@ -13,6 +13,7 @@ from kafka_py.common.config.config_def import ConfigDef
 from kafka_py.common.config.ssl_configs import SslConfigs
 from kafka_py.common.errors import ConfigException, IllegalArgumentException, IllegalStateException
 from kafka_py.common.network.listener_reconfigurable import ListenerReconfigurable
+from kafka_py.log.log_cleaner import LogCleaner
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.config_type import ConfigEntityName, ConfigType
 from kafka_py.server.kafka_config import KafkaConfig
@@ -191,19 +192,6 @@ class DynamicListenerConfig:
         return self.RECONFIGURABLE_CONFIGS
 
 
-_LOG_CLEANER_CONFIGS = frozenset(
-    {
-        KafkaConfig.LOG_CLEANER_THREADS_PROP,
-        KafkaConfig.LOG_CLEANER_DEDUPE_BUFFER_SIZE_PROP,
-        KafkaConfig.LOG_CLEANER_DEDUPE_BUFFER_LOAD_FACTOR_PROP,
-        KafkaConfig.LOG_CLEANER_IO_BUFFER_SIZE_PROP,
-        KafkaConfig.MESSAGE_MAX_BYTES_PROP,
-        KafkaConfig.LOG_CLEANER_IO_MAX_BYTES_PER_SECOND_PROP,
-        KafkaConfig.LOG_CLEANER_BACKOFF_MS_PROP,
-    }
-)
-
-
 # Those of the 3.7.1 network layer.
 _CONNECTION_CONFIGS = frozenset(
     {
@@ -232,7 +220,7 @@ class DynamicBrokerConfig(Logging):
     DYNAMIC_SECURITY_CONFIGS: ClassVar[frozenset[str]] = SslConfigs.RECONFIGURABLE_CONFIGS
     ALL_DYNAMIC_CONFIGS: ClassVar[frozenset[str]] = (
         DYNAMIC_SECURITY_CONFIGS
-        | _LOG_CLEANER_CONFIGS
+        | LogCleaner.RECONFIGURABLE_CONFIGS
         | DynamicLogConfig.RECONFIGURABLE_CONFIGS
         | DynamicThreadPool.RECONFIGURABLE_CONFIGS
         | {KafkaConfig.METRIC_REPORTER_CLASSES_PROP}
@@ -327,6 +315,8 @@ class DynamicBrokerConfig(Logging):
         log_manager = kafka_server.log_manager
         if log_manager is not None:
             self.add_reconfigurable(DynamicLogConfig(log_manager))
+            if log_manager.cleaner is not None:
+                self.add_broker_reconfigurable(log_manager.cleaner)
         if kafka_server.socket_server is not None:
             self.add_broker_reconfigurable(kafka_server.socket_server)
 

@@ -39,6 +39,7 @@ __all__ = [
 
 T = TypeVar("T")
 _RECEIVE_TIMEOUT_MS = 300
+_LEAST_IDLE_NS = 100_000  # less is marked together with what follows
 
 
 class ApiRequestHandler(abc.ABC):
@@ -129,24 +130,28 @@ class KafkaRequestHandler(Logging):
     def run(self) -> None:
         """Take requests and handle them until told to end; no error of a request ends the loop."""
         self.thread_request_channel.value = self.request_channel
-        channel, time, current = self.request_channel, self._time, self.thread_current_request
-        mark_idle, total = self.aggregate_idle_meter.mark, self.total_handler_threads
+        channel, logger = self.request_channel, self.logger
+        current = self.thread_current_request.__dict__  # this thread's own part of it
         handle, request_local = self._apis.handle, self.request_local
-        nanoseconds = time.nanoseconds
+        nanoseconds = self._time.nanoseconds
+        idle = 0
         while not self.stopped:
             start_select_time = nanoseconds()
             req = channel.receive_request(_RECEIVE_TIMEOUT_MS)
             end_time = nanoseconds()
-            # One meter for all: its rate is over time, not over threads, so each counts for its part only.
-            mark_idle((end_time - start_select_time) // total.get())
+            idle += end_time - start_select_time
+            if idle >= _LEAST_IDLE_NS:
+                # One meter for all: its rate is over time, not over threads, so each counts for its part only.
+                self.aggregate_idle_meter.mark(idle // self.total_handler_threads.get())
+                idle = 0
             if isinstance(req, Request):
                 try:
                     req.request_dequeue_time_nanos = end_time
-                    if self.logger.trace_enabled:
+                    if logger.trace_enabled:
                         self.trace(
                             "Kafka request handler %d on broker %d handling request %s", self.id, self._broker_id, req
                         )
-                    current.value = req
+                    current["value"] = req
                     handle(req, request_local)
                 except FatalExitError as e:
                     self.complete_shutdown()
@@ -154,8 +159,9 @@ class KafkaRequestHandler(Logging):
                 except Exception as e:  # noqa: BLE001  a handler that ends would leave fewer for all
                     self.error("Exception when handling request", exc=e)
                 finally:
-                    current.value = None
-                    req.release_buffer()
+                    current["value"] = None
+                    if req.buffer is not None:
+                        req.release_buffer()
             elif req is None:
                 continue
             elif req is ShutdownRequest:
@@ -244,7 +250,9 @@ class KafkaRequestHandlerPool(KafkaMetricsGroup):
         self.log_and_thread_name_prefix = log_and_thread_name_prefix  # const
         self._node_name = node_name  # const
         self.thread_pool_size = AtomicInteger(num_threads)  # atomic
-        self.aggregate_idle_meter = self.new_meter(request_handler_avg_idle_metric_name, "percent")  # const
+        self.aggregate_idle_meter = self.new_meter(  # const
+            request_handler_avg_idle_metric_name, "percent", rate_unit="NANOSECONDS"
+        )  # const
         self.log_ident = f"[{log_and_thread_name_prefix} Kafka Request Handler on Broker {broker_id}], "  # const
         self._lock = ReentrantLock()
         self.runnables: list[KafkaRequestHandler] = []  # volatile: whoever holds _lock

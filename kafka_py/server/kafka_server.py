@@ -276,6 +276,8 @@ class KafkaServer(KafkaServerIdentity):
         self.socket_server = SocketServer(
             config, self.metrics, self.time, self.credential_provider, self.api_version_manager
         )
+        # 1.1.1 has its ports open by now; they are opened last, but a taken one must be found before we register.
+        self.socket_server.check_ports()
         self.replica_manager = self.create_replica_manager(self._is_shutting_down)
         self.replica_manager.startup()
         self.broker_info = self.create_broker_info()

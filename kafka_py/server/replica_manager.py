@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 __all__ = ["FetchPartitionData", "LogAppendResult", "LogDeleteRecordsResult", "LogReadResult", "ReplicaManager"]
 
 _NONE = Errors.NONE
+_VALID_ACKS = (-1, 0, 1)
 _OK_OR_WAIT = (True, _NONE)
 # errors a client can cause or has to live with: no failed-request metric, no error line
 _KNOWN_APPEND_ERRORS = (
@@ -158,7 +159,7 @@ class ReplicaManager(ReplicaManagerAdmin):
         REQUEST_TIMED_OUT after `timeout` ms, or NOT_ENOUGH_REPLICAS_AFTER_APPEND when the ISR shrank meanwhile;
         any other acks: INVALID_REQUIRED_ACKS. `delayed_produce_lock` is a lock the callback's caller may hold.
         """
-        if not self.is_valid_required_acks(required_acks):
+        if required_acks not in _VALID_ACKS:
             self._refuse_required_acks(entries_per_partition, response_callback)
             return
         debug = self.logger.debug_enabled
@@ -179,9 +180,11 @@ class ReplicaManager(ReplicaManagerAdmin):
         if processing_stats_callback is not None:
             processing_stats_callback({tp: r.info.records_processing_stats for tp, r in local_produce_results.items()})
 
-        if self.delayed_produce_request_required(
-            required_acks, entries_per_partition, local_produce_results
-        ) and not self._is_replicated(local_produce_results):
+        if (
+            required_acks == -1
+            and self.delayed_produce_request_required(required_acks, entries_per_partition, local_produce_results)
+            and not self._is_replicated(local_produce_results)
+        ):
             produce_status = {
                 tp: ProducePartitionStatus(local_produce_results[tp].info.last_offset + 1, response)
                 for tp, response in response_status.items()
@@ -241,7 +244,7 @@ class ReplicaManager(ReplicaManagerAdmin):
     @staticmethod
     def is_valid_required_acks(required_acks: int) -> bool:
         """True for -1, 0 and 1."""
-        return required_acks in (-1, 0, 1)
+        return required_acks in _VALID_ACKS
 
     def append_to_local_log(
         self,
@@ -259,7 +262,7 @@ class ReplicaManager(ReplicaManagerAdmin):
         get_partition = self._all_partitions.get
         results: dict[TopicPartition, LogAppendResult] = {}
         for topic_partition, records in entries_per_partition.items():
-            topic = topic_partition.topic
+            topic = topic_partition[0]
             topic_stats = stats.topic_stats(topic)
             topic_stats.total_produce_request_rate.mark()
             all_topics.total_produce_request_rate.mark()
@@ -281,7 +284,7 @@ class ReplicaManager(ReplicaManagerAdmin):
                 first_offset = info.first_offset
                 last_offset = info.last_offset
                 num_appended_messages = 0 if first_offset == -1 or last_offset == -1 else last_offset - first_offset + 1
-                size = records.size_in_bytes()
+                size = len(records.buffer)
                 topic_stats.bytes_in_rate.mark(size)
                 all_topics.bytes_in_rate.mark(size)
                 topic_stats.messages_in_rate.mark(num_appended_messages)

@@ -5,10 +5,9 @@ Mirrors: core/src/main/scala/kafka/tools/DumpLogSegments.scala @ 1.1.1
 
 from __future__ import annotations
 
-import argparse
 import pathlib
 import sys
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING
 
 from kafka_py.common.errors import CorruptSnapshotException
 from kafka_py.common.record.control_record_type import ControlRecordType
@@ -19,21 +18,25 @@ from kafka_py.log.offset_index import OffsetIndex
 from kafka_py.log.producer_state_manager import ProducerStateManager
 from kafka_py.log.time_index import TimeIndex
 from kafka_py.log.transaction_index import TransactionIndex
+from kafka_py.serializer.decoder import Decoder
+from kafka_py.tools.message_parsers import (
+    DecoderMessageParser,
+    MessageParser,
+    OffsetsMessageParser,
+    TransactionLogMessageParser,
+)
+from kafka_py.utils.command_line_utils import CommandLineUtils
+from kafka_py.utils.core_utils import create_object
+from kafka_py.utils.option_parser import OptionParser
 
 if TYPE_CHECKING:
     from kafka_py.common.record.record import Record
     from kafka_py.common.record.record_batch import RecordBatch
+    from kafka_py.utils.option_parser import OptionSet, OptionSpec
 
 _INT_MAX = 2**31 - 1
-
-
-class _Parser(argparse.ArgumentParser):
-    """Ends with status 1 on a wrong command line, as Kafka's tools do."""
-
-    def error(self, message: str) -> NoReturn:
-        """Print what is wrong and the usage, and exit."""
-        self.print_usage(sys.stderr)
-        self.exit(1, f"{message}\n")
+_DECODERS = "kafka.serializer."
+_DEFAULT_DECODER = f"{_DECODERS}StringDecoder"
 
 
 class TimeIndexDumpErrors:
@@ -83,16 +86,17 @@ class DumpLogSegments:
     """The command: dispatches on the files' suffixes.
 
     Mirrors: kafka.tools.DumpLogSegments
-    Differs: keys and values are printed as UTF-8 text; `main` returns the exit status. The options that choose
-        decoders (--key-decoder-class, --value-decoder-class, --offsets-decoder, --transaction-log-decoder) come later.
+    Differs: a decoder of kafka.serializer is ours of the same name, another is a Python class by its dotted name; what
+        DefaultDecoder leaves as bytes is printed as Python writes bytes; `main` returns the exit status.
     """
 
-    def __init__(self, options: argparse.Namespace) -> None:
-        self._print_data_log: bool = options.print_data_log
-        self._deep_iteration: bool = options.deep_iteration or options.print_data_log
-        self._verify_only: bool = options.verify_index_only
-        self._index_sanity_only: bool = options.index_sanity_check
-        self._max_message_size: int = options.max_message_size
+    def __init__(self, options: OptionSet) -> None:
+        self._print_data_log = any(options.has(name) for name in ("print-data-log", *_DECODER_OPTIONS))
+        self._deep_iteration = options.has("deep-iteration") or self._print_data_log
+        self._verify_only = options.has("verify-index-only")
+        self._index_sanity_only = options.has("index-sanity-check")
+        self._max_message_size: int = options.value_of("max-message-size")
+        self._message_parser = _message_parser(options)
         self._mis_matches_for_index_files_map: dict[str, list[tuple[int, int]]] = {}
         self._non_consecutive_pairs_for_log_files_map: dict[str, list[tuple[int, int]]] = {}
         self._time_index_dump_errors = TimeIndexDumpErrors()
@@ -100,29 +104,15 @@ class DumpLogSegments:
     @staticmethod
     def main(args: list[str]) -> int:
         """Run with a command line (without the program's name); 0 unless the command line is wrong."""
-        parser = _Parser(
-            prog="kafka-dump-log",
-            description="Parse a log file and dump its contents to the console, useful for debugging a seemingly "
-            "corrupt log segment.",
-            allow_abbrev=False,
-        )
-        parser.add_argument("--print-data-log", action="store_true", help="also print keys and values of records")
-        parser.add_argument("--verify-index-only", action="store_true", help="check indexes without printing them")
-        parser.add_argument(
-            "--index-sanity-check",
-            action="store_true",
-            help="only do the check that a starting broker does to see whether an index must be rebuilt",
-        )
-        parser.add_argument(
-            "--files", metavar="<file1, file2, ...>", required=True, help="REQUIRED: the files, separated by commas"
-        )
-        parser.add_argument("--max-message-size", metavar="<size>", type=int, default=5 * 1024 * 1024, help="in bytes")
-        parser.add_argument(
-            "--deep-iteration", action="store_true", help="print records, not batches; implied by --print-data-log"
-        )
-        options = parser.parse_args(args or ["--help"])
+        parser, files_opt = _parser()
+        options = CommandLineUtils.parse(parser, args)
+        if not args or options.has("help"):
+            CommandLineUtils.print_usage_and_die(
+                parser, "Shows what is in the files of a log; helps to find out what is wrong with a segment."
+            )
+        CommandLineUtils.check_required_args(parser, options, files_opt)
         command = DumpLogSegments(options)
-        for name in options.files.split(","):
+        for name in options.value_of(files_opt).split(","):
             command.dump(pathlib.Path(name.strip()))
         command.print_errors()
         return 0
@@ -274,16 +264,65 @@ class DumpLogSegments:
             line += f" crc: {record.checksum_or_null()}"
         if batch.is_control_batch():
             return line + _control_record(record)
-        if self._print_data_log and record.has_value():
-            if record.has_key():
-                line += f" key: {_text(record.key())}"
-            line += f" payload: {_text(record.value())}"
+        if self._print_data_log:
+            key, payload = self._message_parser.parse(record)
+            line += "" if key is None else f" key: {key}"
+            line += "" if payload is None else f" payload: {payload}"
         return line
 
 
 def main(args: list[str]) -> int:
     """Run the command."""
     return DumpLogSegments.main(args)
+
+
+_DECODER_OPTIONS = ("offsets-decoder", "transaction-log-decoder", "value-decoder-class", "key-decoder-class")
+
+
+def _parser() -> tuple[OptionParser, OptionSpec]:
+    """The options, and among them --files."""
+    parser = OptionParser(allow_abbreviations=False)
+    parser.accepts("print-data-log", "also print keys and values of records; implied by every decoder")
+    parser.accepts("verify-index-only", "check indexes without printing them")
+    parser.accepts(
+        "index-sanity-check",
+        "only do the check that a starting broker does to see whether an index must be rebuilt",
+    )
+    files_opt = (
+        parser.accepts("files", "REQUIRED: the log and index files, separated by commas")
+        .with_required_arg()
+        .described_as("file1, file2, ...")
+    )
+    size_opt = parser.accepts("max-message-size", "Bytes of the largest message.").with_required_arg()
+    size_opt.described_as("size").of_type(int).defaults_to(5 * 1024 * 1024)
+    parser.accepts("deep-iteration", "print records, not batches; implied by --print-data-log")
+    for part, name in (("values", "value-decoder-class"), ("keys", "key-decoder-class")):
+        parser.accepts(
+            name,
+            f"how to read {part}: a class of kafka.serializer, or the dotted name of a Python class like those in "
+            "kafka_py.serializer.decoder",
+        ).with_optional_arg().defaults_to(_DEFAULT_DECODER)
+    parser.accepts("offsets-decoder", "read keys and values as those of the __consumer_offsets topic")
+    parser.accepts("transaction-log-decoder", "read keys and values as those of the __transaction_state topic")
+    parser.accepts("help", "Show this.")
+    return parser, files_opt
+
+
+def _message_parser(options: OptionSet) -> MessageParser:
+    if options.has("offsets-decoder"):
+        return OffsetsMessageParser()
+    if options.has("transaction-log-decoder"):
+        return TransactionLogMessageParser()
+    value_decoder = _decoder(options.value_of("value-decoder-class"))
+    return DecoderMessageParser(_decoder(options.value_of("key-decoder-class")), value_decoder)
+
+
+def _decoder(class_name: str) -> Decoder:
+    """A decoder of that class; TypeError for a class that is none."""
+    decoder = create_object(class_name.replace(_DECODERS, "kafka_py.serializer.decoder.", 1))
+    if not isinstance(decoder, Decoder):
+        raise TypeError(f"{class_name} is no decoder")
+    return decoder
 
 
 def _batch_line(batch: RecordBatch, position: int) -> str:
@@ -314,10 +353,6 @@ def _control_record(record: Record) -> str:
 
 def _open_log_of(index_file: pathlib.Path) -> FileRecords:
     return FileRecords.open(index_file.with_suffix(Log.LOG_FILE_SUFFIX), mutable=False, file_already_exists=True)
-
-
-def _text(data: bytes | bytearray | memoryview | None) -> str:
-    return bytes(data or b"").decode(errors="replace")
 
 
 def _bool(value: bool) -> str:

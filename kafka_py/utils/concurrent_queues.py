@@ -39,6 +39,10 @@ class ArrayBlockingQueue(Generic[T]):
         self.name = name
         self._items: SimpleQueue[T] = SimpleQueue()
         self._places: SimpleQueue[None] = SimpleQueue()
+        self.size = self._items.qsize
+        """How many items there are."""
+        self.is_empty = self._items.empty
+        """Whether there is no item."""
         for _ in range(capacity):
             self._places.put(None)
 
@@ -99,14 +103,6 @@ class ArrayBlockingQueue(Generic[T]):
         item = _take_interruptibly(self._items)
         self._places.put(None)
         return item
-
-    def size(self) -> int:
-        """How many items there are."""
-        return self._items.qsize()
-
-    def is_empty(self) -> bool:
-        """Whether there is no item."""
-        return self._items.qsize() == 0
 
     def remaining_capacity(self) -> int:
         """How many places are free."""

@@ -103,6 +103,7 @@ class OptionSet:
     def __init__(self, parser: OptionParser) -> None:
         self._parser = parser
         self._values: dict[OptionSpec, list[Any]] = {}
+        self._detected: list[OptionSpec] = []
         self.non_option_arguments: list[str] = []
 
     def _spec(self, option: OptionSpec | str) -> OptionSpec:
@@ -111,6 +112,7 @@ class OptionSet:
     def add(self, spec: OptionSpec, values: Sequence[Any]) -> None:
         """The option came, with these values."""
         self._values.setdefault(spec, []).extend(values)
+        self._detected.append(spec)
 
     def has(self, option: OptionSpec | str) -> bool:
         """Whether the option was given."""
@@ -135,8 +137,8 @@ class OptionSet:
         return values[0] if values else None
 
     def specs(self) -> list[OptionSpec]:
-        """The options given, in the order they first came."""
-        return list(self._values)
+        """The options given, in the order they came, as often as they came."""
+        return list(self._detected)
 
 
 class OptionParser:

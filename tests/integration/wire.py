@@ -241,15 +241,17 @@ def gzipped(data: bytes) -> bytes:
 
 
 class Connection:
-    """A bare socket to a broker; every wait ends after TIMEOUT_S."""
+    """A bare socket to a broker; every wait ends after TIMEOUT_S. 127.0.0.2 and the like are sources of their own."""
 
-    def __init__(self, broker: LocalBroker | int, receive_buffer: int | None = None) -> None:
+    def __init__(self, broker: LocalBroker | int, receive_buffer: int | None = None, source: str | None = None) -> None:
         port = broker if isinstance(broker, int) else broker.port
         self.socket = socket.socket()
         self.socket.settimeout(TIMEOUT_S)
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         try:
+            if source is not None:
+                self.socket.bind((source, 0))
             self.socket.connect(("127.0.0.1", port))
             self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except BaseException:

@@ -12,7 +12,7 @@ import subprocess
 import urllib.request
 from collections.abc import Mapping, Sequence
 
-from kafka_py.testing.local_cluster import LISTENING, STARTED, LocalBroker, LocalProcess
+from kafka_py.testing.local_cluster import LISTENING, STARTED, LocalBroker, LocalCluster, LocalProcess
 from kafka_py.tools.java_runtime import find_java
 
 VERSION = "1.1.1"
@@ -175,6 +175,12 @@ class ApacheKafka:
     def broker(self, like: LocalBroker) -> ApacheBroker:
         """Apache's broker with the properties, and so with the log directories and the id, of one of ours."""
         return ApacheBroker(self, like.id, like.home, like.properties)
+
+    def cluster(self, home: pathlib.Path, properties: Mapping[str, str] | None = None) -> LocalCluster:
+        """A LocalCluster of one broker, which is Apache's; its ZooKeeper is the embedded one. Not started."""
+        made = LocalCluster(home=home, properties=properties)
+        made.brokers = [self.broker(ours) for ours in made.brokers]
+        return made
 
 
 class ApacheBroker(LocalBroker):

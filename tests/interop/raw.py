@@ -13,6 +13,7 @@ from kazoo.client import KazooClient
 from kafka_py.common.record.memory_records import MemoryRecords
 
 PRODUCE, FETCH, LIST_OFFSETS, METADATA, OFFSET_FOR_LEADER_EPOCH = 0, 1, 2, 3, 23
+CREATE_TOPICS, DELETE_TOPICS = 19, 20
 CLIENT_ID = "interop"
 
 
@@ -102,6 +103,37 @@ def metadata(version: int, topics: Sequence[str]) -> bytes:
     """A Metadata request that creates nothing (of versions that can say so)."""
     body = struct.pack(">i", len(topics)) + b"".join(map(string, topics))
     return request(METADATA, version, body + (b"\0" if version >= 4 else b""))
+
+
+class TopicSpec(NamedTuple):
+    """A topic in a CreateTopics request."""
+
+    name: str
+    partitions: int = 1
+    replication_factor: int = 1
+    assignment: Sequence[tuple[int, Sequence[int]]] = ()
+    config: Sequence[tuple[str, str | None]] = ()
+
+
+def create_topics(version: int, *topics: TopicSpec, validate_only: bool = False) -> bytes:
+    """A CreateTopics request that waits for 10 s."""
+    body = struct.pack(">i", len(topics))
+    for topic in topics:
+        body += string(topic.name) + struct.pack(">ih", topic.partitions, topic.replication_factor)
+        body += struct.pack(">i", len(topic.assignment))
+        for partition, replicas in topic.assignment:
+            body += struct.pack(f">ii{len(replicas)}i", partition, len(replicas), *replicas)
+        body += struct.pack(">i", len(topic.config))
+        for key, value in topic.config:
+            body += string(key) + (struct.pack(">h", -1) if value is None else string(value))
+    body += struct.pack(">i", 10_000)
+    return request(CREATE_TOPICS, version, body + (bytes([validate_only]) if version >= 1 else b""))
+
+
+def delete_topics(version: int, *topics: str) -> bytes:
+    """A DeleteTopics request that waits for 10 s."""
+    body = struct.pack(">i", len(topics)) + b"".join(map(string, topics)) + struct.pack(">i", 10_000)
+    return request(DELETE_TOPICS, version, body)
 
 
 class Node(NamedTuple):

@@ -7,17 +7,17 @@ import signal
 from collections.abc import Callable
 
 import pytest
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from kazoo.client import KazooClient
+from confluent_kafka import Consumer, TopicPartition
 
-from kafka_py.common.utils.time import Time
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import Row, create_topic, produce
 from tests.interop.apache_kafka import ApacheBroker
+from tests.interop.awaiting import wait_until_gone, watermarks
+from tests.interop.raw import zookeeper_tree
 
 pytestmark = pytest.mark.slow
 
-COUNT = 1500  # records a round and topic; some segments
+COUNT = 1500  # records a turn and topic; some segments
 PARTITIONS = 2
 IDEMPOTENT = {"enable_idempotence": True}
 TOPICS = {
@@ -29,13 +29,6 @@ TOPICS = {
 OLD = {"message.format.version": "0.10.0"}
 WAYS = ["stop", "kill"]
 
-NOT_YET = (
-    KafkaError.UNKNOWN_TOPIC_OR_PART,
-    KafkaError.NOT_LEADER_FOR_PARTITION,
-    KafkaError._UNKNOWN_PARTITION,
-    KafkaError._UNKNOWN_TOPIC,
-)
-
 Written = dict[str, list[Row]]
 ApacheBrokerOf = Callable[[LocalBroker], ApacheBroker]
 
@@ -45,32 +38,18 @@ def topic_configs() -> dict[str, dict[str, str]]:
     return {**{codec: {} for codec in TOPICS}, **{f"{codec}-old": OLD for codec in TOPICS}}
 
 
-def write(broker: LocalBroker, written: Written, round: int) -> None:
-    """Append a round to every topic and note what was acknowledged and where."""
+def write(broker: LocalBroker, written: Written, turn: int) -> None:
+    """Append as many records to every topic and note what was acknowledged and where."""
     for topic in topic_configs():
         codec = topic.removesuffix("-old")
         records = [
-            (b"%d" % (i % 13) if i % 3 else None, b"%s %d %d " % (topic.encode(), round, i) + b"x" * (i % 150))
+            (b"%d" % (i % 13) if i % 3 else None, b"%s %d %d " % (topic.encode(), turn, i) + b"x" * (i % 150))
             for i in range(COUNT)
         ]
         options = {} if topic.endswith("-old") else TOPICS[codec]
         acked = produce(broker.address, topic, records, compression_type=codec, batch_num_messages=50, **options)
         for partition, rows in acked.items():
             written.setdefault(topic, []).extend(Row(partition, *row) for row in rows)
-
-
-def watermarks(consumer: Consumer, topic: str, partition: int) -> tuple[int, int]:
-    """The partition's first and next offset.
-
-    A broker that has just started is asked again: it leads nothing before the controller has told it so.
-    """
-    for _ in range(500):
-        try:
-            return consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=10)
-        except KafkaException as e:
-            assert e.args[0].code() in NOT_YET, e
-            Time.SYSTEM.sleep(20)
-    raise AssertionError(f"{topic}-{partition} has no leader")
 
 
 def check(broker: LocalBroker, written: Written) -> None:
@@ -96,9 +75,11 @@ def check(broker: LocalBroker, written: Written) -> None:
             left -= len(messages)
             for m in messages:
                 assert m.error() is None
-                topic, partition, offset = m.topic(), m.partition(), m.offset()
-                assert topic is not None and partition is not None and offset is not None
-                found[topic, partition].append(Row(partition, offset, m.key(), m.value()))
+                topic, number, offset = m.topic(), m.partition(), m.offset()
+                assert topic is not None
+                assert number is not None
+                assert offset is not None
+                found[topic, number].append(Row(number, offset, m.key(), m.value()))
     finally:
         consumer.close()
     assert found == expected
@@ -110,17 +91,7 @@ def leave(broker: LocalBroker, way: str, zookeeper: str) -> None:
         broker.process.kill()
     else:
         assert broker.process.stop() in (0, 128 + signal.SIGTERM)  # a JVM ends with the signal it was sent
-    client = KazooClient(zookeeper)
-    client.start()
-    try:
-        for _ in range(1000):
-            if client.exists(f"/brokers/ids/{broker.id}") is None:
-                return
-            Time.SYSTEM.sleep(10)
-        raise AssertionError("the broker's session did not expire")
-    finally:
-        client.stop()
-        client.close()
+    wait_until_gone(zookeeper, broker.id)
 
 
 def is_clean(data: pathlib.Path) -> bool:
@@ -152,3 +123,33 @@ def test_ours_then_apache_then_ours(own_cluster: LocalCluster, apache_broker_of:
     write(ours, written, 3)
     check(ours, written)
     assert not [line for line in ours.process.text().splitlines() if "] ERROR" in line]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_apache_then_ours(own_cluster: LocalCluster, apache_broker_of: ApacheBrokerOf, way: str) -> None:
+    """Here Apache's broker has made the cluster: its id, the topics, and all else that is in ZooKeeper."""
+    own_cluster.start_zookeeper()
+    ours = own_cluster.brokers[0]
+    ours.properties["zookeeper.connect"] = own_cluster.zookeeper_connect
+    theirs = apache_broker_of(ours)
+    theirs.start()
+    for topic, config in topic_configs().items():
+        create_topic(theirs.address, topic, PARTITIONS, config)
+    written: Written = {}
+    write(theirs, written, 1)
+    leave(theirs, way, own_cluster.zookeeper_connect)
+    before = zookeeper_tree(own_cluster.zookeeper_connect)
+
+    ours.start()
+    check(ours, written)
+    write(ours, written, 2)
+    leave(ours, way, own_cluster.zookeeper_connect)
+    after = zookeeper_tree(own_cluster.zookeeper_connect)
+    assert after["/cluster/id"] == before["/cluster/id"]
+    assert after["/controller_epoch"].data == b"2"
+    topics = [path for path in before if path.startswith("/brokers/topics")]
+    assert {path: after[path].data for path in topics if not path.endswith("/state")} == {
+        path: before[path].data for path in topics if not path.endswith("/state")
+    }
+    ours.start()
+    check(ours, written)

@@ -3,25 +3,25 @@
 from __future__ import annotations
 
 import json
-import pathlib
 import re
-import subprocess
-import sys
+import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
 import pytest
+from crc32c import crc32c
 
 from kafka_py.common.header.internals.record_header import RecordHeader
 from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.utils.time import Time
-from kafka_py.testing.local_cluster import BIN, LocalBroker, LocalCluster
+from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic
 from tests.interop import raw
-from tests.interop.apache_kafka import ApacheBroker, ApacheKafka
-from tests.interop.raw import Node, RawConnection
+from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.awaiting import files
+from tests.interop.raw import Node, RawConnection, TopicSpec
 
 pytestmark = pytest.mark.slow
 
@@ -40,20 +40,11 @@ TOPICS: dict[str, dict[str, str]] = {
 }
 
 
-class Side(NamedTuple):
-    """One of the two brokers and its ZooKeeper."""
-
-    broker: LocalBroker
-    cluster: LocalCluster
-
-    @property
-    def data(self) -> pathlib.Path:
-        return self.broker.log_dirs[0]
-
-
 class Sides(NamedTuple):
-    ours: Side
-    theirs: Side
+    """A cluster with our broker, one with Apache's; each has an embedded ZooKeeper of its own."""
+
+    ours: LocalCluster
+    theirs: LocalCluster
 
 
 def value(i: int) -> bytes:
@@ -118,6 +109,77 @@ def refused() -> Iterator[bytes]:
     yield raw.produce(5, "producers", 0, records(1, 2, producer_id=4000, producer_epoch=0, base_sequence=0))
     yield raw.produce(5, "plain", 0, MemoryRecords.with_records(SimpleRecord(NOW, None, b"x" * 1_100_000)))
     yield raw.produce(2, "plain", 0, b"")
+    for data in wrong_batches():
+        yield raw.produce(5, "plain", 0, data)
+    for version in (-1, 6, 99, 32767):
+        yield raw.request(raw.LIST_OFFSETS, version, b"")
+    for api in (-1, 43, 99):
+        yield raw.request(api, 0, b"")
+    whole = raw.produce(5, "plain", 0, good)[4:]
+    for size in (0, 3, 9, 14, 25, 40, len(whole) - 1):
+        yield struct.pack(">i", size) + whole[:size]
+    for size in (-1, -(2**31), 2**31 - 1, 104_857_601):
+        yield struct.pack(">i", size) + whole[:50]
+
+
+def administration() -> Iterator[bytes]:
+    """Topics that are made, are refused, or are only checked, and some that are deleted."""
+    specs = [
+        TopicSpec("made", 2, 1, (), [("retention.ms", "12345")]),
+        TopicSpec("made"),
+        TopicSpec("assigned", -1, -1, [(0, [0]), (1, [0])]),
+        TopicSpec("a.b"),
+        TopicSpec("a_b"),
+        *(TopicSpec(name) for name in ("", ".", "..", "n/o", "n o", "x" * 250, "\u00fc", "__consumer_offsets")),
+        *(TopicSpec("no", partitions, 1) for partitions in (0, -1, -5)),
+        *(TopicSpec("no", 1, factor) for factor in (0, -1, -5, 2, 3)),
+        TopicSpec("no", 2, 1, [(0, [0])]),
+        TopicSpec("no", -1, -1, [(1, [0])]),
+        TopicSpec("no", -1, -1, [(0, [0]), (0, [0])]),
+        TopicSpec("no", -1, -1, [(0, [5])]),
+        TopicSpec("no", -1, -1, [(0, [0, 0])]),
+        TopicSpec("no", -1, -1, [(0, [])]),
+        TopicSpec("no", 1, 1, (), [("nonsense", "1")]),
+        TopicSpec("no", 1, 1, (), [("retention.ms", "abc")]),
+        TopicSpec("no", 1, 1, (), [("retention.ms", "")]),
+        TopicSpec("no", 1, 1, (), [("min.cleanable.dirty.ratio", "2")]),
+        TopicSpec("no", 1, 1, (), [("cleanup.policy", "keep")]),
+        TopicSpec("no", 1, 1, (), [("message.format.version", "9.9")]),
+        TopicSpec("no", 1, 1, (), [("min.insync.replicas", "0")]),
+        TopicSpec("no", 1, 1, (), [("unclean.leader.election.enable", "perhaps")]),
+        TopicSpec("no", 1, 1, (), [("segment.bytes", "99999999999")]),
+    ]
+    for version in (2, 1, 0):
+        for spec in specs:
+            if version >= 1:
+                yield raw.create_topics(version, spec, validate_only=True)
+            yield raw.create_topics(version, spec)
+        yield raw.create_topics(version, TopicSpec("twice"), TopicSpec("twice"))
+        yield raw.create_topics(version)
+    for version in (0, 1):
+        for name in ("nothing", "", "n/o", "made", "made", "a.b"):
+            yield raw.delete_topics(version, name)
+        yield raw.delete_topics(version)
+
+
+def wrong_batches() -> Iterator[bytes]:
+    """Batches that are not what they say, with checksums that are right."""
+    good = bytes(records(1, 3).buffer)
+    lies = [(">b", 16, magic) for magic in (0, 1, 3, -1)]
+    lies += [(">i", 8, length) for length in (-1, 13, 20, len(good) + 50)]
+    lies += [(">h", 21, attributes) for attributes in (1, 2, 3, 5, 7, 8, 16, 32, 48)]
+    lies += [(">i", 23, delta) for delta in (-1, 0, 1, 5, 2**31 - 1)]
+    lies += [(">i", 57, count) for count in (-1, 0, 2, 4, 2**31 - 1)]
+    lies += [(">q", 43, 99), (">q", 0, 12)]  # a producer without a sequence; a base offset
+    for format_, position, lie in lies:
+        batch = bytearray(good)
+        struct.pack_into(format_, batch, position, lie)
+        struct.pack_into(">I", batch, 17, crc32c(batch[21:]))
+        yield bytes(batch)
+    yield good + good
+    yield good[:11]
+    yield b""
+    yield bytes(61)
 
 
 def questions() -> Iterator[bytes]:
@@ -139,6 +201,12 @@ def questions() -> Iterator[bytes]:
             yield raw.fetch(version, topic, partition, 3)
 
 
+def differences(asked: list[bytes], ours: list[bytes], theirs: list[bytes]) -> list[str]:
+    """A text of each request, cut short, and the answers that it got, where these differ."""
+    rows = zip(asked, ours, theirs, strict=True)
+    return [f"{request[:300]!r}\nours:   {our!r}\ntheirs: {their!r}" for request, our, their in rows if our != their]
+
+
 def call(broker: LocalBroker, request: bytes) -> bytes:
     with RawConnection(broker.port) as connection:
         return connection.call(request)
@@ -156,35 +224,22 @@ def answers(broker: LocalBroker, asked: list[bytes]) -> list[bytes]:
 
 @pytest.fixture(scope="module")
 def sides(apache: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Sides]:
-    """Both brokers with all topics, each on an embedded ZooKeeper of its own."""
+    """Both with all topics."""
     with (
         LocalCluster(home=tmp_path_factory.mktemp("ours"), properties=PROPERTIES) as ours,
-        LocalCluster(0, home=tmp_path_factory.mktemp("theirs")) as theirs,
+        apache.cluster(tmp_path_factory.mktemp("theirs"), PROPERTIES) as theirs,
     ):
-        home = theirs.home / "broker-0"
-        properties = {
-            **ours.brokers[0].properties,
-            "listeners": "PLAINTEXT://127.0.0.1:0",
-            "log.dirs": str(home / "data-0"),
-            "zookeeper.connect": theirs.zookeeper_connect,
-        }
-        broker = ApacheBroker(apache, 0, home, properties)
-        try:
-            broker.start()
-            for side in (ours.brokers[0], broker):
-                for topic, config in TOPICS.items():
-                    create_topic(side.address, topic, 2, config)
-            yield Sides(Side(ours.brokers[0], ours), Side(broker, theirs))
-        finally:
-            if broker.is_running:
-                broker.process.stop()
+        for side in (ours, theirs):
+            for topic, config in TOPICS.items():
+                create_topic(side.bootstrap_servers, topic, 2, config)
+        yield Sides(ours, theirs)
 
 
 @pytest.fixture(scope="module")
 def produced(sides: Sides) -> Sides:
     """The sides after all requests, whose answers were the same."""
     asked = list(requests())
-    ours, theirs = (answers(side.broker, asked) for side in sides)
+    ours, theirs = (answers(side.brokers[0], asked) for side in sides)
     for i, (our, their) in enumerate(zip(ours, theirs, strict=True)):
         assert our == their, f"request {i}: {asked[i]!r}"
         assert no_error(our), f"request {i}: {asked[i]!r}"
@@ -193,21 +248,26 @@ def produced(sides: Sides) -> Sides:
 
 def test_refusals(produced: Sides) -> None:
     asked = list(refused())
-    ours, theirs = (answers(side.broker, asked) for side in produced)
-    for request, our, their in zip(asked, ours, theirs, strict=True):
-        assert our == their, request[:200]
+    ours, theirs = (answers(side.brokers[0], asked) for side in produced)
+    assert differences(asked, ours, theirs) == []
+
+
+def test_administration(produced: Sides) -> None:
+    asked = list(administration())
+    ours, theirs = (answers(side.brokers[0], asked) for side in produced)
+    assert differences(asked, ours, theirs) == []
 
 
 def test_answers(produced: Sides) -> None:
     asked = list(questions())
-    ours, theirs = (answers(side.broker, asked) for side in produced)
+    ours, theirs = (answers(side.brokers[0], asked) for side in produced)
     for request, our, their in zip(asked, ours, theirs, strict=True):
         assert our == their, request
 
 
-def comparable_metadata(answer: bytes, version: int, side: Side) -> tuple[bytes, set[bytes]]:
+def comparable_metadata(answer: bytes, version: int, side: LocalCluster) -> tuple[bytes, set[bytes]]:
     """An answer without the port and the cluster's id; its two partitions, which come in the order of a hash map."""
-    answer = answer.replace(side.broker.port.to_bytes(4, "big"), b"port")
+    answer = answer.replace(side.brokers[0].port.to_bytes(4, "big"), b"port")
     answer = re.sub(rb"\x00\x16[\w-]{22}", b"cluster id", answer)
     size = 2 + 4 + 4 + 8 + 8 + (4 if version >= 5 else 0)
     return answer[: -2 * size], {answer[-2 * size : -size], answer[-size:]}
@@ -217,16 +277,16 @@ def test_metadata(produced: Sides) -> None:
     for version in range(6):
         for topic in (*TOPICS, *(["nowhere"] if version >= 4 else [])):
             asked = raw.metadata(version, [topic])
-            ours, theirs = (comparable_metadata(call(side.broker, asked), version, side) for side in produced)
+            ours, theirs = (comparable_metadata(call(side.brokers[0], asked), version, side) for side in produced)
             assert ours == theirs, (version, topic)
 
 
 # -- ZooKeeper --
 
 
-def plain(path: str, node: Node, side: Side) -> Node:
+def plain(path: str, node: Node, side: LocalCluster) -> Node:
     """The node without what differs between any two brokers: ports, times and the cluster's id."""
-    data = node.data.replace(b"%d" % side.broker.port, b"PORT")
+    data = node.data.replace(b"%d" % side.brokers[0].port, b"PORT")
     data = re.sub(rb'("timestamp":")\d{13}"', rb'\1TIME"', data)
     if re.fullmatch(r"/config/topics/[^/]+|/brokers/topics/[^/]+", path):
         # The inner maps of theirs are hash maps.
@@ -240,7 +300,7 @@ def plain(path: str, node: Node, side: Side) -> Node:
 def trees(sides: Sides) -> list[dict[str, Node]]:
     found = []
     for side in sides:
-        tree = raw.zookeeper_tree(side.cluster.zookeeper_connect)
+        tree = raw.zookeeper_tree(side.zookeeper_connect)
         found.append({path: plain(path, node, side) for path, node in tree.items()})
     return found
 
@@ -258,27 +318,12 @@ def test_zookeeper(produced: Sides) -> None:
 
 
 def test_files(produced: Sides) -> None:
-    """After a clean stop, all files but those of the log cleaner, which Apache's broker makes even when idle."""
     for side in produced:
-        side.broker.process.stop()
-    ours, theirs = (files(side.data) for side in produced)
-    assert ours.keys() | {"cleaner-offset-checkpoint"} == theirs.keys() | {"cleaner-offset-checkpoint"}
+        side.brokers[0].process.stop()
+    ours, theirs = (files(side.brokers[0].log_dirs[0]) for side in produced)
+    assert ours.keys() == theirs.keys()
     for name, content in theirs.items():
-        if name != "cleaner-offset-checkpoint":
-            assert ours[name] == content, name
-    logs = [name for name in theirs if name.endswith(".log")]
-    assert len(logs) > 3 * len(TOPICS)
+        assert ours[name] == content, name
+    assert sum(name.endswith(".log") for name in theirs) > 3 * len(TOPICS)
     for kind in (".index", ".timeindex", ".snapshot"):
         assert any(content for name, content in theirs.items() if name.endswith(kind))
-
-
-def files(data: pathlib.Path) -> dict[str, bytes | list[bytes]]:
-    """The files of a log directory: their bytes, or the sorted lines of those that come from hash maps."""
-    found: dict[str, bytes | list[bytes]] = {}
-    for path in data.rglob("*"):
-        if path.is_file():
-            name, content = str(path.relative_to(data)), path.read_bytes()
-            is_map = path.parent == data and (name.endswith("-checkpoint") or name == "meta.properties")
-            lines = sorted(line for line in content.splitlines() if not line.startswith(b"#"))
-            found[name] = lines if is_map else content
-    return found

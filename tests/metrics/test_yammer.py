@@ -272,3 +272,12 @@ def test_marks_and_updates_cost_well_under_half_a_microsecond() -> None:
     unit = min(timeit.repeat(plain.call, number=5000, repeat=5))
     assert min(timeit.repeat(meter.mark, number=5000, repeat=5)) < 8 * unit
     assert min(timeit.repeat(lambda: histogram.update(7), number=5000, repeat=5)) < 20 * unit
+
+
+def test_a_meter_of_nanoseconds_gives_the_share_of_time() -> None:
+    """As the idle and blocked percent meters of Kafka use it: 60 ms marked in 120 ms are half of the time."""
+    time = MockTime()
+    meter = Meter("percent", time, "NANOSECONDS")
+    time.sleep(120)
+    meter.mark(60_000_000)
+    assert meter.mean_rate == pytest.approx(0.5)

@@ -37,6 +37,7 @@ from kafka_py.network.request_channel import (
     StartThrottlingResponse,
 )
 from kafka_py.network.request_histogram import RequestHistogram, RequestTimes, SkippingSample
+from kafka_py.network.request_metrics import RequestRows
 from kafka_py.testing.mock_time import MockTime
 from tests.network.socket_server_support import HEARTBEAT_BODY, message
 
@@ -188,12 +189,12 @@ def test_request_metrics() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics, "record", record)
         one.update_request_metrics(99, NoOpResponse(one))
-    (row,) = rows
+    row = [column[0] for column in RequestRows().columns_of(rows)]
     # queue 5, local 10.4, remote 20.5 half up, throttle 3, response queue below zero, then up to now, bytes of the body
-    assert row[:5] == (5, 10, 21, 3, 0)
+    assert row[:5] == [5, 10, 21, 3, 0]
     assert row[5] > 0
     assert row[6] > 0
-    assert row[7:] == (len(HEARTBEAT_BODY), 0, 0)
+    assert row[7:] == [len(HEARTBEAT_BODY), 0, 0]
     assert spent == [99]
     assert metrics.local_time_hist.count == before[0] + 1
     assert metrics.request_rate(0).count == before[1] + 1
@@ -212,7 +213,7 @@ def test_callback_time_is_local_time() -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(metrics, "record", rows.append)
         one.update_request_metrics(0, NoOpResponse(one))
-    assert rows[0][1:3] == (11, 50)
+    assert [column[0] for column in RequestRows().columns_of(rows)][1:3] == [11, 50]
 
 
 @pytest.mark.parametrize("log_level", [logging.DEBUG, 5])

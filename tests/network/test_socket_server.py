@@ -260,6 +260,17 @@ def test_failed_acceptor_startup() -> None:
         stop(made)
 
 
+def test_a_taken_port_is_found_before_it_is_opened() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        made = make(start=False, listeners=f"PLAINTEXT://127.0.0.1:{port}")
+        with pytest.raises(KafkaException, match=f"failed to bind to 127.0.0.1:{port}: Address already in use"):
+            made.check_ports()
+    made.check_ports()
+    assert acceptor_of(made).server_channel is None
+    stop(made)
+
+
 @pytest.mark.ported("SocketServerTest.testAcceptorStartOpensPortIfNeeded")
 def test_a_fixed_port_is_opened_by_start() -> None:
     with socket.create_server(("127.0.0.1", 0)) as free:

@@ -229,11 +229,13 @@ class KafkaChannel:
 
     def maybe_unmute(self) -> bool:
         """Read again, unless a response is pending or a throttle is on; whether the channel is read from now."""
-        if self._mute_state is _MUTED:
+        state = self._mute_state
+        if state is _MUTED:
             if not self._disconnected:
                 self.transport_layer.add_interest_ops(OP_READ)
             self._mute_state = _NOT_MUTED
-        return self._mute_state is _NOT_MUTED
+            return True
+        return state is _NOT_MUTED
 
     def handle_channel_mute_event(self, event: ChannelMuteEvent) -> None:
         """Move the mute state. Raises IllegalStateException when the event cannot happen in this state."""

@@ -6,7 +6,7 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/network/NetworkReceive.ja
 from __future__ import annotations
 
 import struct
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from kafka_py.common.errors import InvalidReceiveException
 from kafka_py.common.memory.buffer_recycler import grow
@@ -15,7 +15,8 @@ from kafka_py.common.network.receive import Receive
 from kafka_py.common.network.transport_layer import TransportLayer
 
 _SIZE = struct.Struct(">i").unpack_from
-_SIZE_BYTES = 4
+_SIZE_BYTES: Final = 4
+_NO_POOL: Final = MemoryPool.NONE
 
 
 class NetworkReceive(Receive):
@@ -30,7 +31,12 @@ class NetworkReceive(Receive):
     UNKNOWN_SOURCE: ClassVar[str] = ""
     UNLIMITED: ClassVar[int] = -1
 
-    __slots__ = ("_buffer", "_head", "_max_size", "_pool", "_received", "_requested", "_source", "received_payload")
+    # Most receives are whole after one read and never set these on themselves.
+    _head = b""  # the first bytes of a size that came in pieces
+    _requested = -1
+    _buffer: bytearray | None = None
+    _received = 0
+    received_payload: memoryview | None = None  # what payload() answers
 
     def __init__(
         self,
@@ -43,11 +49,8 @@ class NetworkReceive(Receive):
         self._max_size = max_size
         self._source = source
         self._pool = memory_pool
-        self._head = b""  # the first bytes of a size that came in pieces
-        self._requested = -1
-        self._buffer: bytearray | None = None
-        self._received = 0
-        self.received_payload = buffer  # what payload() answers
+        if buffer is not None:
+            self.received_payload = buffer
 
     def source(self) -> str:
         """The connection's id."""
@@ -85,7 +88,7 @@ class NetworkReceive(Receive):
                 raise InvalidReceiveException(f"Invalid receive (size = {size} larger than {self._max_size})")
             self._requested = size
             start += taken
-            if taken + size <= count and (self._pool is MemoryPool.NONE or not size):
+            if taken + size <= count and (self._pool is _NO_POOL or not size):
                 self.received_payload = memoryview(channel.ahead[start : start + size])
                 channel.ahead_pos = start + size
                 if taken + size < count:

@@ -29,21 +29,22 @@ class NetworkSend(Send):
     Differs: holds the parts itself instead of a further Send (ByteBufferSend, RecordsSend and MultiSend in one).
     """
 
-    __slots__ = ("_destination_id", "_index", "_offset", "_parts", "_remaining", "_size")
+    # Most sends are written whole by one call and never set these on themselves.
+    _index = 0
+    _offset = 0
 
     def __init__(self, destination_id: str, parts: Sequence[BytesLike | FileRecords] | BytesLike) -> None:
         """``parts`` is the message without its size, which is put in front."""
         self._destination_id = destination_id
-        self._index = 0
-        self._offset = 0
+        if type(parts) is list and len(parts) == 1 and type(parts[0]) is bytes:  # nearly every response
+            only = parts[0]
+            total = len(only)
+            self._size = self._remaining = total + 4
+            self._parts: list[BytesLike | FileRecords] = [_PACK_SIZE(total) + only]
+            return
         if isinstance(parts, _BYTES):
             parts = (parts,)
         first = parts[0] if parts else b""
-        if len(parts) <= 1 and type(first) is bytes:  # nearly every response
-            total = len(first)
-            self._size = self._remaining = total + 4
-            self._parts: list[BytesLike | FileRecords] = [_PACK_SIZE(total) + first]
-            return
         total = 0
         for part in parts:
             total += len(part) if isinstance(part, _BYTES) else part.size_in_bytes()

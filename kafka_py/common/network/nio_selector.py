@@ -155,9 +155,12 @@ class NioSelector:
 
     def select(self, timeout_ms: int) -> list[SelectionKey]:
         """Keys that are ready, waiting up to ``timeout_ms`` for the first; their `ready` tells for what."""
-        self._sleeping = True
-        events = self._epoll.poll(0 if self._woken else timeout_ms / 1000)
-        self._sleeping = False
+        if timeout_ms:
+            self._sleeping = True
+            events = self._epoll.poll(0 if self._woken else timeout_ms / 1000)
+            self._sleeping = False
+        else:
+            events = self._epoll.poll(0)
         self._woken = False
         keys = self._keys
         found = []
@@ -168,6 +171,10 @@ class NioSelector:
                     self._drain_wakeup()
                 continue
             interest = key.interest
+            if event == _IN and interest == OP_READ:  # nearly always; epoll has then been told of reading alone
+                key.ready = OP_READ
+                found.append(key)
+                continue
             if event & _BROKEN:
                 ops = interest  # whatever is wanted will now report the error
             elif interest <= OP_READ | OP_WRITE:

@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 # NioSelector speaks epoll itself (a third less CPU than the standard module); the ops are the same two questions
 assert selectors.EVENT_READ == OP_READ
 _READY: Final = ChannelState.READY
+_REPORT_INTERVAL_NS: Final = 10_000_000
 _CloseMode = CloseMode
 
 
@@ -49,7 +50,8 @@ class Selector(SelectorClosing, Selectable):
     Mirrors: org.apache.kafka.common.network.Selector @ 3.7.1
     Thread:  one thread calls everything but wakeup(), which any may call.
     Differs: `send` writes at once and selects for writing only what the socket did not take; such sends are handed
-        out by the next poll or by `collect_completed_sends`. Muting tells epoll nothing until data comes (see
+        out by the next poll or by `collect_completed_sends`. The sensors hear of polls, bytes and messages every 10 ms,
+        and when a poll that may not wait finds nothing. Muting tells epoll nothing until data comes (see
         SelectionKey). Pipelined requests that one read brought wait in the transport layer, as buffered bytes.
     """
 
@@ -111,7 +113,10 @@ class Selector(SelectorClosing, Selectable):
         )
         # whether the last poll could read: else memory is short, and polling without a wait would spin
         self._made_read_progress_last_poll = True
-        # since the last report to the sensors: bytes and messages in, bytes and messages out, writes, largest
+        self._per_connection = metrics_per_connection
+        # since the last report to the sensors: polls and their times, bytes and messages in and out, largest message
+        self._next_report_ns = 0
+        self._polls = self._select_ns = self._io_ns = 0
         self._bytes_in = self._reads = self._messages_in = 0
         self._bytes_out = self._writes = self._messages_out = self._message_bytes_out = self._largest_out = 0
 
@@ -229,10 +234,11 @@ class Selector(SelectorClosing, Selectable):
             except (OSError, EOFError) as e:
                 self.logger.debug("%sWrite to %s failed", self.log_ident, connection_id, exc=e)
             else:
-                self._note_written(channel, written, send if send.completed() else None)
                 if send.completed():
+                    self._note_written(channel, written, send)
                     self._sent_at_once.append(send)
                     return
+                self._note_written(channel, written, None)
         try:
             channel.set_send(send)
         except Exception as e:
@@ -293,7 +299,11 @@ class Selector(SelectorClosing, Selectable):
         else:
             self._made_read_progress_last_poll = True  # nothing to do is progress too
         end_io = self._nanoseconds()
-        self._record_poll(start_select, end_select, end_io)
+        self._polls += 1
+        self._select_ns += end_select - start_select
+        self._io_ns += end_io - end_select
+        if end_io >= self._next_report_ns or not (timeout or ready_keys):
+            self._report(end_io)
         if self._delayed_closing_channels:
             self.complete_delayed_channel_close(end_io)
         # the time before the I/O: a connection that was just served is not the one to close
@@ -308,11 +318,14 @@ class Selector(SelectorClosing, Selectable):
                     self._keys_with_buffered_read[channel.selection_key()] = None
         self._out_of_memory = False
 
-    def _record_poll(self, start_select: int, end_select: int, end_io: int) -> None:
+    def _report(self, now_nanos: int) -> None:
+        """Tell the sensors what has happened since the last time."""
+        self._next_report_ns = now_nanos + _REPORT_INTERVAL_NS
         now_ms = self._time.milliseconds()
         sensors = self._sensors
-        sensors.select_time.record(end_select - start_select, now_ms)
-        sensors.io_time.record(end_io - end_select, now_ms)
+        sensors.select_time.record(self._select_ns, now_ms, self._polls)
+        sensors.io_time.record(self._io_ns, now_ms, self._polls)
+        self._polls = self._select_ns = self._io_ns = 0
         if self._reads:
             sensors.bytes_received.record(self._bytes_in, now_ms, self._reads)
             sensors.bytes_transferred.record(self._bytes_in, now_ms, self._reads)
@@ -467,7 +480,7 @@ class Selector(SelectorClosing, Selectable):
             self._message_bytes_out += size
             if size > self._largest_out:
                 self._largest_out = size
-        if self._sensors.metrics_per_connection:
+        if self._per_connection:
             now_ms = self._time.milliseconds()
             if bytes_sent > 0:
                 self._sensors.record_node(channel.id, "bytes-sent", bytes_sent, now_ms)
@@ -488,7 +501,7 @@ class Selector(SelectorClosing, Selectable):
         if count:
             self._reads += 1
             self._bytes_in += count
-            if self._sensors.metrics_per_connection:
+            if self._per_connection:
                 self._sensors.record_node(channel.id, "bytes-received", count, self._time.milliseconds())
             receive = channel.maybe_complete_receive()
             if receive is not None:
@@ -577,8 +590,10 @@ class Selector(SelectorClosing, Selectable):
         """Empty the results, and close channels that were waiting for their last requests to be handed out."""
         self._completed_sends.clear()
         self._completed_receives.clear()
-        self._connected.clear()
-        self._disconnected.clear()
+        if self._connected:
+            self._connected.clear()
+        if self._disconnected:
+            self._disconnected.clear()
         if self._closing_channels:
             for id, channel in list(self._closing_channels.items()):
                 send_failed = id in self._failed_sends
@@ -620,7 +635,7 @@ class Selector(SelectorClosing, Selectable):
             raise IllegalStateException(f"Attempting to add second completed receive to channel {id}")
         self._completed_receives[id] = network_receive
         self._messages_in += 1
-        if self._sensors.metrics_per_connection:
+        if self._per_connection:
             self._sensors.record_node(id, "responses-received", network_receive.size(), self._time.milliseconds())
 
     def immediately_connected_keys(self) -> Collection[SelectionKey]:

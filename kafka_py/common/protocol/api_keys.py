@@ -233,6 +233,9 @@ class ApiKeys:
 
     def request_header_version(self, api_version: int) -> int:
         """0 without a client id, 1 with one, 2 with tagged fields."""
+        versions = self._request_header_versions
+        if 0 <= api_version < len(versions):
+            return versions[api_version]
         if not self.is_version_supported(api_version):
             # An ApiVersions request of a version to come: its header is read as far as all versions agree.
             return 1
@@ -240,6 +243,9 @@ class ApiKeys:
 
     def response_header_version(self, api_version: int) -> int:
         """0, or 1 with tagged fields."""
+        versions = self._response_header_versions
+        if 0 <= api_version < len(versions):
+            return versions[api_version]
         if not self.is_version_supported(api_version):
             return 0
         return self._response_header_versions[api_version]

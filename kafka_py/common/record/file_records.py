@@ -150,7 +150,12 @@ class FileRecords(AbstractRecords):
 
     def append(self, records: MemoryRecords) -> int:
         """Write all bytes at the end; return the count. OSError leaves the known size as it was."""
-        written = records.write_fully_to(self._channel)
+        channel = self._channel
+        buffer = records.buffer
+        size = len(buffer)
+        written = channel.write(buffer)
+        while written < size:
+            written += channel.write(buffer[written:])
         self._size += written
         return written
 
