@@ -94,7 +94,8 @@ def rd_consume(session: Session, record_size: int, data: int) -> Figures:
         end = time.perf_counter() + session.settings.seconds
         first, last = got, None
         while got < records and time.perf_counter() < end:
-            messages = _consumed(consumer, CONSUME_AT_ONCE, 5.0)
+            # never more than there are: consume waits for all it is asked for
+            messages = _consumed(consumer, min(CONSUME_AT_ONCE, records - got), 5.0)
             got += len(messages)
             last = messages[-1]
         figures = measurement.stop(nbytes=(got - first) * record_size, records=got - first)

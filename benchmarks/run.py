@@ -222,7 +222,8 @@ def print_tables(path: pathlib.Path) -> None:
         f"Linux {about['kernel']}, Python {about['python']}, librdkafka {about['librdkafka']}, {about['time'][:10]}\n"
     )
     print(report.pair_table(a, b, {name: METRICS[name] for name in a}))
-    print("\n" + report.bars_table(a, b))
+    if any(report.measure_bar(bar, a, b) is not None for bar in report.BARS):
+        print("\n" + report.bars_table(a, b))
 
 
 def cores(text: str) -> list[int]:

@@ -32,8 +32,23 @@ def is_broker(pid: int, line: str, files: Sequence[str]) -> bool:
     """Whether the command line is that of a broker, and names one of the files where some are given."""
     if pid == os.getpid() or not any(mark in line + " " for mark in _MARKS):
         return False
-    words = line.split()
-    return not files or any(pathlib.Path(word).name == pathlib.Path(file).name for word in words for file in files)
+    return not files or any(is_file(pid, word, file) for word in line.split() for file in files)
+
+
+def is_file(pid: int, word: str, file: str) -> bool:
+    """Whether the word of a process's command line is the file; by its name alone where its folder cannot be known."""
+    directory = working_directory(pid)
+    if directory is None:
+        return pathlib.Path(word).name == pathlib.Path(file).name
+    return (directory / word).resolve() == pathlib.Path(file).resolve()
+
+
+def working_directory(pid: int) -> pathlib.Path | None:
+    """Where the process runs, None where there is no /proc or the process has ended."""
+    try:
+        return pathlib.Path(os.readlink(f"/proc/{pid}/cwd"))
+    except OSError:
+        return None
 
 
 def processes() -> list[tuple[int, str]]:

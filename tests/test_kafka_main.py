@@ -87,11 +87,15 @@ def test_brokers_are_known_by_their_command_line(
     ]
     killed: list[int] = []
     monkeypatch.setattr(kafka_server_stop, "processes", lambda: lines)
+    monkeypatch.setattr(kafka_server_stop, "working_directory", {11: pathlib.Path("/srv/kafka")}.get)
     monkeypatch.setattr("os.kill", lambda pid, number: killed.append(pid))
     assert kafka_server_stop.main([]) == 0
     assert killed == [11, 12]
     killed.clear()
     assert kafka_server_stop.main(["/etc/other.properties"]) == 0
     assert killed == [12]
-    assert kafka_server_stop.main(["third.properties"]) == 1
+    killed.clear()
+    assert kafka_server_stop.main(["/srv/kafka/config/server.properties"]) == 0
+    assert killed == [11]
+    assert kafka_server_stop.main(["/elsewhere/server.properties"]) == 1
     assert capsys.readouterr().out == "No kafka server to stop\n"

@@ -5,7 +5,7 @@ import subprocess
 import sys
 
 PACKAGES = (
-    "producer|security|message|admin|api|network|server|log|controller|cluster|coordinator|utils|zk|zookeeper|metrics"
+    "producer|serializer|security|message|admin|api|network|server|log|controller|cluster|coordinator|utils|zk|zookeeper|metrics"
     "|common|tools"
 )
 CLASS = re.compile(

@@ -288,7 +288,7 @@ class Cleaner(Logging):
                 written = self._append_retained(dest, result.retained, stats)
                 self._throttler.maybe_throttle(written)
             # not even one whole batch fitted
-            if data and result.bytes_read == 0:
+            if result.bytes_read == 0:
                 self._grow_for(source_records, position, data, max_log_message_size)
         self.restore_buffers()
 

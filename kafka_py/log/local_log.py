@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from kafka_py.utils.kafka_scheduler import Scheduler
 
 T = TypeVar("T")
+_new_tuple = tuple.__new__  # a third of the time that a NamedTuple's own takes
 
 
 class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
@@ -165,7 +166,9 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
     def _update_log_end_offset(self, message_offset: int) -> None:
         """Let readers see what was written: it is in the file by now. Caller holds lock."""
         segment = self.segments.snapshot[1][-1]
-        self.next_offset_metadata = LogOffsetMetadata(message_offset, segment.base_offset, segment.log.size_in_bytes())
+        self.next_offset_metadata = _new_tuple(
+            LogOffsetMetadata, (message_offset, segment.base_offset, segment.log.size_in_bytes())
+        )
 
     def _delete_segment(self, segment: LogSegment) -> None:
         """Take a segment out of the map, rename its files to .deleted, and delete them some time later.

@@ -54,9 +54,8 @@ from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.utils.concurrent import AtomicLong
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Sequence
+    from collections.abc import Callable, Collection
 
-    from kafka_py.common.record.mutable_record_batch import MutableRecordBatch
     from kafka_py.common.requests.fetch_response import FetchResponse
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
@@ -70,13 +69,11 @@ __all__ = ["CompletedTxn", "Log", "LogAppendInfo"]
 _INT_MAX = 2**31 - 1
 _LONG_MAX = 2**63 - 1
 _NO_TIMESTAMP = -1
-_COMPRESSION_CODEC_MASK = 0x07
 _EARLIEST_TIMESTAMP = -2  # ListOffsetRequest.EARLIEST_TIMESTAMP
 _LATEST_TIMESTAMP = -1  # ListOffsetRequest.LATEST_TIMESTAMP
 _LOG_OVERHEAD = 12
 
 # what an append without producer ids changes for producers; nobody writes into it
-_new_tuple = tuple.__new__  # a third of the time that a NamedTuple's own takes
 _NO_PRODUCER: tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None] = ({}, [], None)
 
 
@@ -301,8 +298,7 @@ class Log(LogLoader):
             if append_info.valid_bytes != len(records.buffer):
                 valid_records = self._trim_invalid_bytes(records, append_info)
             with self.lock:
-                if self._is_memory_mapped_buffer_closed:
-                    self._check_if_memory_mapped_buffer_closed()
+                self._check_if_memory_mapped_buffer_closed()
                 # 3. give offsets, or check the given ones
                 if assign_offsets:
                     valid_records = self._assign_offsets(
@@ -327,7 +323,7 @@ class Log(LogLoader):
                     )
                 # 6. check producer ids and sequences; a batch sent again is answered as the first time
                 updated_producers, completed_txns, maybe_duplicate = (
-                    self._analyze_and_validate_producer_state(list(valid_records.batches()), is_from_client)
+                    self._analyze_and_validate_producer_state(valid_records, is_from_client)
                     if has_producer
                     else _NO_PRODUCER
                 )
@@ -379,10 +375,8 @@ class Log(LogLoader):
                 segment.update_txn_index(completed_txn, last_stable_offset)
         next_offset = last_offset + 1
         manager.update_map_end_offset(next_offset)
-        # 10. let readers see it (what _update_log_end_offset does, for the segment at hand)
-        self.next_offset_metadata = _new_tuple(
-            LogOffsetMetadata, (next_offset, segment.base_offset, segment.log.size_in_bytes())
-        )
+        # 10. let readers see it
+        self._update_log_end_offset(next_offset)
         if self.first_unstable_offset is not None or manager.first_unstable_offset is not None:
             self._update_first_unstable_offset()
         if self.logger.trace_enabled:
@@ -468,12 +462,12 @@ class Log(LogLoader):
             )
 
     def _analyze_and_validate_producer_state(
-        self, batches: Sequence[MutableRecordBatch], is_from_client: bool
+        self, records: MemoryRecords, is_from_client: bool
     ) -> tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None]:
         """What the batches change for their producers, the transactions they end, and a duplicate if one is."""
         updated_producers: dict[int, ProducerAppendInfo] = {}
         completed_txns: list[CompletedTxn] = []
-        for batch in batches:
+        for batch in records.batches():
             if not batch.has_producer_id():
                 continue
             if is_from_client:
@@ -502,7 +496,7 @@ class Log(LogLoader):
             compressed = True  # until it is known not to be
             if type(batch) is DefaultRecordBatch:
                 header = batch.header
-                compressed = header[5] & _COMPRESSION_CODEC_MASK != 0
+                compressed = header[5] & 7 != 0  # the codec's bits of the attributes
                 batch_first_offset = header[0]
                 # older formats come from older clients, which do not always begin at 0
                 if is_from_client and batch_first_offset != 0:
@@ -688,8 +682,8 @@ class Log(LogLoader):
                 return TimestampOffset(_NO_TIMESTAMP, self.log_start_offset)
             if target_timestamp == _LATEST_TIMESTAMP:
                 return TimestampOffset(_NO_TIMESTAMP, self.log_end_offset)
-            # segments wholly below the log start, which retention has yet to delete, cannot answer
-            segments = self.log_segments_between(self.log_start_offset, _LONG_MAX)
+            # segments wholly below the log start, and those that compaction has left empty, cannot answer
+            segments = [s for s in self.log_segments_between(self.log_start_offset, _LONG_MAX) if s.size]
             target = next((segment for segment in segments if segment.largest_timestamp >= target_timestamp), None)
             return None if target is None else target.find_offset_by_timestamp(target_timestamp, self.log_start_offset)
 

@@ -43,6 +43,8 @@ class LogLoader(LocalLog):
     Thread: the one that opens the log; loading producer state again after a truncation holds `lock`.
     Differs: OSError is not turned into KafkaStorageException here, as in Kafka: LogManager does that. A segment
         that recovery will go through anyhow is not repaired twice because its index was left preallocated by a crash.
+        An interrupted swap replaces the swapped segment's originals only, as from 2.0 on; 1.1.1 may take the segment
+        before them away.
     """
 
     def __init__(
@@ -181,7 +183,9 @@ class LogLoader(LocalLog):
             )
             self.info("Found log file %s from interrupted swap operation, repairing.", swap_file)
             self._recover_segment(swap_segment)
-            old_segments = self.log_segments_between(swap_segment.base_offset, swap_segment.read_next_offset)
+            end = max(swap_segment.read_next_offset, base_offset + 1)  # it may be empty
+            # where its first original is gone already, the segment before it is none of the originals
+            old_segments = [s for s in self.log_segments_between(base_offset, end) if s.base_offset >= base_offset]
             self.replace_segments(swap_segment, old_segments, is_recovered_swap_file=True)
 
     def _load_segments(self) -> int:

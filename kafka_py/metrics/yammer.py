@@ -22,11 +22,13 @@ from typing import Any, Generic, TypeVar
 from kafka_py.common.utils.time import Time
 from kafka_py.utils.concurrent import ConcurrentHashMap, ReentrantLock
 from kafka_py.utils.mbeans import PLATFORM_MBEAN_SERVER, Attributes, MBeanServer
+from kafka_py.utils.yield_gil import yield_gil
 
 T = TypeVar("T")
 TICK_INTERVAL_NS = 5_000_000_000
 _BATCH = 256
 _MARKS = 1024
+_TICKS_AT_ONCE = 16
 
 
 class MetricName:
@@ -671,9 +673,11 @@ class MetricsRegistry:
         return dict(self._metrics.items())
 
     def tick(self) -> None:
-        """Bring every metric's averages up to date."""
-        for metric in self._metrics.values():
+        """Bring every metric's averages up to date, letting other threads go on in between."""
+        for i, metric in enumerate(self._metrics.values()):
             metric.tick()
+            if i % _TICKS_AT_ONCE == 0:
+                yield_gil()
 
     def __iter__(self) -> Iterator[tuple[MetricName, Metric]]:
         return iter(self._metrics.items())

@@ -27,8 +27,11 @@ class ArrayBlockingQueue(Generic[T]):
     """A bounded first-in first-out queue; putting into a full one waits.
 
     Mirrors: java.util.concurrent.ArrayBlockingQueue
-    Differs: the items, and the free places too, are kept in a `SimpleQueue` each. Taking a place before an item is
-    put makes the bound exact, and whoever waits, for an item or for a place, waits in C.
+    Locks:   none for the queue as a whole. The free places are the items of a `SimpleQueue`: taking one before an item
+        is put makes the bound exact. A consumer that finds nothing waits at a lock of its own. It announces itself
+        before it looks again, a producer appends before it looks for waiters: one of the two sees the other.
+    Differs: one waiter is woken at a time, the one that came last; if it finds more than it takes, it wakes the next.
+        So a request costs one change of threads, however many handlers wait.
     """
 
     def __init__(self, capacity: int, fair: bool = False, name: str = "") -> None:
@@ -37,14 +40,24 @@ class ArrayBlockingQueue(Generic[T]):
         self.capacity = capacity
         self.fair = fair
         self.name = name
-        self._items: SimpleQueue[T] = SimpleQueue()
+        self._items: deque[T] = deque()
         self._places: SimpleQueue[None] = SimpleQueue()
-        self.size = self._items.qsize
-        """How many items there are."""
-        self.is_empty = self._items.empty
-        """Whether there is no item."""
         for _ in range(capacity):
             self._places.put(None)
+        self._waiters: list[_thread.LockType] = []
+        self._waking = False  # somebody is on the way from its wait to the items
+
+    def _wake(self) -> None:
+        """Let one waiter go on, if there is one."""
+        self._waking = True
+        try:
+            turn = self._waiters.pop()
+        except IndexError:
+            self._waking = False
+            if self._items and self._waiters:  # it came while we looked, and trusted in the wake-up under way
+                self._wake()
+            return
+        turn.release()
 
     def put(self, item: T) -> None:
         """Append, waiting for a free place."""
@@ -52,17 +65,23 @@ class ArrayBlockingQueue(Generic[T]):
             self._places.get()
         else:
             _take_interruptibly(self._places)
-        self._items.put(item)
+        self._items.append(item)
+        if self._waiters and not self._waking:
+            self._wake()
 
     def put_all(self, items: Iterable[T]) -> None:
         """Append several, waiting for free places; one waiting consumer wakes, and wakes the next as it takes."""
-        places, storage = self._places, self._items
+        places, append = self._places, self._items.append
         for item in items:
             if places.qsize():
                 places.get()
             else:
+                if self._waiters and not self._waking:
+                    self._wake()
                 _take_interruptibly(places)
-            storage.put(item)
+            append(item)
+        if self._waiters and not self._waking:
+            self._wake()
 
     def offer(self, item: T, timeout_ms: float = 0) -> bool:
         """Append if there is a free place, or one within timeout_ms; whether it was appended."""
@@ -75,7 +94,9 @@ class ArrayBlockingQueue(Generic[T]):
                 return False
         except Empty:
             return False
-        self._items.put(item)
+        self._items.append(item)
+        if self._waiters and not self._waking:
+            self._wake()
         return True
 
     def add(self, item: T) -> bool:
@@ -86,23 +107,60 @@ class ArrayBlockingQueue(Generic[T]):
 
     def poll(self, timeout_ms: float = 0) -> T | None:
         """The oldest item, waiting at most timeout_ms for one; None if there is none."""
-        try:
-            if timeout_ms > 0:
-                item = self._items.get(True, timeout_ms / 1000)
-            elif self._items.qsize():
-                item = self._items.get(False)
+        if self._items:
+            try:
+                item = self._items.popleft()
+            except IndexError:  # another consumer was faster
+                pass
             else:
-                return None
-        except Empty:
-            return None
-        self._places.put(None)
-        return item
+                self._places.put(None)
+                return item
+        return self._wait_for_item(timeout_ms) if timeout_ms > 0 else None
+
+    def _wait_for_item(self, timeout_ms: float) -> T | None:
+        deadline = time.monotonic_ns() + int(timeout_ms * 1_000_000)
+        left = timeout_ms / 1000
+        items, waiters = self._items, self._waiters
+        turn = _thread.allocate_lock()
+        turn.acquire()
+        while True:
+            waiters.append(turn)
+            if not items and left > 0:
+                turn.acquire(True, left)
+            try:
+                waiters.remove(turn)
+            except ValueError:  # somebody has called us, and may still be about to release that lock
+                self._waking = False
+                turn = _thread.allocate_lock()
+                turn.acquire()
+            try:
+                item = items.popleft()
+            except IndexError:
+                left = (deadline - time.monotonic_ns()) / 1e9
+                if left <= 0:
+                    return None
+                continue
+            if items and waiters and not self._waking:
+                self._wake()
+            self._places.put(None)
+            return item
 
     def take(self) -> T:
         """The oldest item, waiting for one."""
-        item = _take_interruptibly(self._items)
-        self._places.put(None)
-        return item
+        while True:
+            if _interrupted:
+                check_interrupted()
+            item = self.poll(INTERRUPT_SLICE_S * 1000)
+            if item is not None:
+                return item
+
+    def size(self) -> int:
+        """How many items there are."""
+        return len(self._items)
+
+    def is_empty(self) -> bool:
+        """Whether there is no item."""
+        return not self._items
 
     def remaining_capacity(self) -> int:
         """How many places are free."""
@@ -117,7 +175,7 @@ class ArrayBlockingQueue(Generic[T]):
         _drain(self, [], None)
 
     def __len__(self) -> int:
-        return self._items.qsize()
+        return len(self._items)
 
 
 class LinkedBlockingQueue(Generic[T]):

@@ -7,7 +7,6 @@ from types import SimpleNamespace
 from typing import Any
 
 from kafka_py.api.leader_and_isr import LeaderAndIsr
-
 from kafka_py.cluster.broker import Broker
 from kafka_py.cluster.end_point import EndPoint
 from kafka_py.common.network.listener_name import ListenerName

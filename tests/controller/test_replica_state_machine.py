@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from kafka_py.api.leader_and_isr import LeaderAndIsr
 
+from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.controller.controller_channel_manager import Callbacks
 from kafka_py.controller.controller_context import ControllerContext, PartitionAndReplica

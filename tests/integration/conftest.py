@@ -14,7 +14,12 @@ from kafka_py.tools.java_runtime import find_java
 from tests.integration.canary import Canary
 from tests.integration.support import thread_names
 
-SMALL = {"log.segment.bytes": "1048576", "log.retention.check.interval.ms": "1000", "num.partitions": "1"}
+SMALL = {
+    "log.segment.bytes": "1048576",
+    "log.retention.check.interval.ms": "500",
+    "log.segment.delete.delay.ms": "500",
+    "num.partitions": "1",
+}
 
 
 def zookeeper_kinds() -> list[object]:

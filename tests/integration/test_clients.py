@@ -115,7 +115,7 @@ def test_offsets_by_time(cluster: LocalCluster) -> None:
     address = cluster.bootstrap_servers
     topic = create_topic(address, topic_name("time"))
     produce(address, topic, RECORDS[:100])
-    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused"})
+    consumer = Consumer({"bootstrap.servers": address, "group.id": "unused", "enable.auto.commit": False})
     try:
         assert consumer.get_watermark_offsets(TopicPartition(topic, 0), timeout=10) == (0, 100)
         found = consumer.offsets_for_times([TopicPartition(topic, 0, 1)], timeout=10)

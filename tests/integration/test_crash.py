@@ -72,7 +72,7 @@ def test_kill_9_while_producing_loses_nothing(own_cluster: LocalCluster, seed: i
 
     broker.start()
     wait_for_leaders(broker.address, topic, 3)
-    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "unused"})
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": "unused", "enable.auto.commit": False})
     ends = [consumer.get_watermark_offsets(TopicPartition(topic, p), timeout=20)[1] for p in range(3)]
     consumer.close()
     found = by_partition(consume_confluent(broker.address, topic, 3, sum(ends)))

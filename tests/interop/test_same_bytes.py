@@ -317,7 +317,7 @@ def test_zookeeper(produced: Sides) -> None:
 # -- files --
 
 
-def test_files(produced: Sides) -> None:
+def test_what_a_clean_stop_leaves(produced: Sides) -> None:
     for side in produced:
         side.brokers[0].process.stop()
     ours, theirs = (files(side.brokers[0].log_dirs[0]) for side in produced)
@@ -327,3 +327,6 @@ def test_files(produced: Sides) -> None:
     assert sum(name.endswith(".log") for name in theirs) > 3 * len(TOPICS)
     for kind in (".index", ".timeindex", ".snapshot"):
         assert any(content for name, content in theirs.items() if name.endswith(kind))
+    our_tree, their_tree = trees(produced)
+    assert our_tree == their_tree
+    assert "/brokers/ids/0" not in their_tree

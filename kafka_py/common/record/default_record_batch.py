@@ -216,7 +216,7 @@ class DefaultRecordBatch(AbstractRecordBatch, MutableRecordBatch):
         header = self.header
         base_offset = offset - header[6]
         _UP_TO_EPOCH.pack_into(self.buffer, 0, base_offset, header[1], epoch)
-        self.header = (base_offset, header[1], epoch, *header[3:])  # type: ignore[assignment]  # 13 fields as before
+        self.header = (base_offset, header[1], epoch, *header[3:])
 
     def set_max_timestamp(self, timestamp_type: TimestampType, max_timestamp: int) -> None:
         """Set type and value; the checksum is recomputed only if one of them changes."""

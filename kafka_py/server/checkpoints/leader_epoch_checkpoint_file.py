@@ -9,7 +9,7 @@ import os
 import pathlib
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from kafka_py.server.checkpoints.checkpoint_file import CheckpointFile
+from kafka_py.server.checkpoints.checkpoint_file import CheckpointFile, CheckpointFileFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence
@@ -64,7 +64,7 @@ class LeaderEpochCheckpointFile:
 
     CURRENT_VERSION = 0
 
-    class Formatter:
+    class Formatter(CheckpointFileFormatter[EpochEntry]):
         """One line: epoch and start offset.
 
         Mirrors: kafka.server.checkpoints.LeaderEpochCheckpointFile.Formatter

@@ -10,7 +10,7 @@ import pathlib
 from typing import TYPE_CHECKING
 
 from kafka_py.common.topic_partition import TopicPartition
-from kafka_py.server.checkpoints.checkpoint_file import CheckpointFile
+from kafka_py.server.checkpoints.checkpoint_file import CheckpointFile, CheckpointFileFormatter
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ class OffsetCheckpointFile:
 
     CURRENT_VERSION = 0
 
-    class Formatter:
+    class Formatter(CheckpointFileFormatter[tuple[TopicPartition, int]]):
         """One line: topic, partition, offset, separated by white space.
 
         Mirrors: kafka.server.checkpoints.OffsetCheckpointFile.Formatter

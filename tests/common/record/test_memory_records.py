@@ -126,6 +126,29 @@ def test_changes_of_one_reader_are_seen_by_the_next() -> None:
     assert [batch.last_offset() for batch in MemoryRecords(records.buffer).batches()] == [99]
 
 
+def test_single_batch_is_the_one_that_batches_gives() -> None:
+    one = bytes(MemoryRecords.with_records(SimpleRecord(1, b"k", b"v"), initial_offset=3).buffer)
+    records = MemoryRecords(bytearray(one))
+    batch = records.single_batch()
+    assert batch is not None
+    assert next(records.batches()) is batch
+    batch.set_last_offset_and_epoch(9, 4)
+    assert batch.header == DefaultRecordBatch(records.buffer).header
+    assert (batch.base_offset(), batch.last_offset(), batch.partition_leader_epoch()) == (9, 9, 4)
+    assert records.single_batch() is batch
+
+
+@pytest.mark.parametrize("beforehand", [False, True])
+def test_anything_but_one_whole_batch_of_magic_2_has_no_single_batch(beforehand: bool) -> None:
+    one = bytes(MemoryRecords.with_records(SimpleRecord(1, b"k", b"v")).buffer)
+    old = bytes(MemoryRecords.with_records(SimpleRecord(1, b"k", b"v" * 60), magic=1).buffer)
+    for data in (b"", one[:-1], one + one, one + one[:40], old):
+        records = MemoryRecords(data)
+        if beforehand:
+            assert len(list(records.batches())) == len(data) // len(one if data is not old else old)
+        assert records.single_batch() is None
+
+
 def test_write_fully_to_goes_on_until_all_is_written() -> None:
     records = MemoryRecords.with_records(*simple(b"a", b"b"))
     channel = SmallChannel()

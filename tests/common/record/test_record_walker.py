@@ -14,7 +14,7 @@ from kafka_py.common.record.decompression_stream import DecompressionStream
 from kafka_py.common.record.default_record import DefaultRecord
 from kafka_py.common.record.default_record_batch import DefaultRecordBatch
 from kafka_py.common.record.memory_records import MemoryRecords
-from kafka_py.common.record.record_walker import RecordWalk
+from kafka_py.common.record.record_walker import RecordWalk, walk_only_record
 from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
 
 Fields = tuple[bytes | None, bytes | None, tuple[RecordHeader, ...], int]
@@ -253,3 +253,36 @@ def test_large_records_are_passed_over() -> None:
         damaged = bytearray(data)
         damaged[at + 1] ^= 0x55
         assert not RecordWalk(5).walk_stream(Chunks(bytes(damaged), 65536))
+
+
+def test_the_only_record_is_walked_as_any_other() -> None:
+    """Whatever the short cut accepts, intact or damaged, the walk accepts with the same findings."""
+    rnd = random.Random(11)
+    accepted = 0
+    for kind in range(1200):
+        key = (None, b"", b"k" * rnd.randrange(1, 64))[kind % 3]
+        value = None if kind % 20 == 7 else rnd.randbytes(rnd.choice((0, 1, 40, 50, 57, 62, 63, 64, 100, 1000)))
+        data = bytearray(batch_of([(key, value, (), 1_000_000)]).buffer)
+        if kind % 2:
+            for _ in range(rnd.randrange(1, 3)):
+                data[rnd.randrange(61, min(len(data), 150))] = rnd.randrange(256)
+        batch = DefaultRecordBatch(data)
+        has_key = walk_only_record(batch.buffer)
+        walk = walk_of(batch)
+        if has_key is None:
+            assert kind % 2, "an ordinary record goes the short way"
+            continue
+        accepted += 1
+        assert walk is not None
+        assert walk.has_null_key is not has_key
+        assert (walk.max_delta, walk.min_delta, walk.index_of_max, walk.sequential) == (0, 0, 0, True)
+    assert accepted > 700
+
+
+def test_the_only_record_goes_the_long_way_if_it_is_unusual() -> None:
+    header = (RecordHeader("h", b"v"),)
+    for fields in ((b"k" * 64, b"v", ()), (None, b"v" * 9000, ()), (b"k", b"v", header)):
+        batch = batch_of([(fields[0], fields[1], fields[2], 5)])
+        assert walk_only_record(batch.buffer) is None
+        assert check_against_objects(batch)
+    assert walk_only_record(memoryview(bytes(67))) is None
