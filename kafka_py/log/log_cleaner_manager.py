@@ -16,7 +16,7 @@ from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointF
 from kafka_py.utils.concurrent import ReentrantLock
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.log.log import Log
@@ -461,9 +461,9 @@ class LogCleanerManager(KafkaMetricsGroup):
         return last_clean_offset
 
 
-def _counter(manager: LogCleanerManager, dir: str):  # type: ignore[no-untyped-def]
+def _counter(manager: LogCleanerManager, dir: str) -> Callable[[], int]:
     return lambda: len(manager.uncleanable_partitions(dir))
 
 
-def _byte_counter(manager: LogCleanerManager, dir: str):  # type: ignore[no-untyped-def]
+def _byte_counter(manager: LogCleanerManager, dir: str) -> Callable[[], int]:
     return lambda: manager.uncleanable_bytes(dir)

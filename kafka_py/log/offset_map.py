@@ -109,11 +109,23 @@ class SkimpyOffsetMap(OffsetMap):
         self.bytes_per_entry = self._hash_size + _OFFSET.size  # const
         self.slots = memory // self.bytes_per_entry  # const
         self._free_slot = bytes(self.bytes_per_entry)  # const
-        self._np = _numpy()  # const
+        self._np: Any = None  # thread: cleaner
+        self._looked_for_numpy = False  # thread: cleaner
         self._allocate()
+
+    def _has_numpy(self) -> bool:
+        """Whether many keys can be done at once. Loaded with the first of them: most brokers never compact."""
+        if not self._looked_for_numpy:
+            self._looked_for_numpy = True
+            self._np = _numpy()
+            self._make_views()
+        return self._np is not None
 
     def _allocate(self) -> None:
         self._bytes = mmap.mmap(-1, max(self.memory, 1))
+        self._make_views()
+
+    def _make_views(self) -> None:
         if self._np is not None:
             np = self._np
             word = 8 if self._hash_size % 8 == 0 else 4
@@ -177,7 +189,7 @@ class SkimpyOffsetMap(OffsetMap):
 
     def put_all(self, keys: Sequence[bytes], offsets: Sequence[int]) -> None:
         """put() for each pair in turn; of equal keys the last one counts. ValueError unless there is room for all."""
-        if self._np is None or len(keys) < _FEW_KEYS:
+        if len(keys) < _FEW_KEYS or not self._has_numpy():
             super().put_all(keys, offsets)
             return
         if self._entries + len(keys) > self.slots:
@@ -191,7 +203,7 @@ class SkimpyOffsetMap(OffsetMap):
 
     def have_no_later(self, keys: Sequence[bytes], offsets: Sequence[int]) -> bytearray:
         """For each pair 0 if the map has a later offset for that key, else 1."""
-        if self._np is None or len(keys) < _FEW_KEYS:
+        if len(keys) < _FEW_KEYS or not self._has_numpy():
             return super().have_no_later(keys, offsets)
         flags = bytearray()
         for start in range(0, len(keys), _KEYS_PER_TURN):

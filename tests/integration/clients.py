@@ -102,7 +102,7 @@ def consume_confluent(bootstrap: str, topic: str, partitions: int, count: int) -
         consumer.assign([TopicPartition(topic, p, 0) for p in range(partitions)])
         idle = 0
         while len(rows) < count and idle < 30:
-            messages = consumer.consume(10_000, timeout=1)
+            messages = consumer.consume(min(10_000, count - len(rows)), timeout=1)
             idle = 0 if messages else idle + 1
             for m in messages:
                 assert m.error() is None, m.error()

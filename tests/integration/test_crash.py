@@ -12,6 +12,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 
 from kafka_py.testing.local_cluster import LocalCluster
+from kafka_py.tools.java_runtime import find_java
 from tests.integration.clients import (
     by_partition,
     consume_confluent,
@@ -23,6 +24,8 @@ from tests.integration.clients import (
 from tests.integration.support import wait_until_forgotten
 
 pytestmark = pytest.mark.slow
+
+no_java = pytest.mark.skipif(find_java() is None, reason="no Java runtime for Apache ZooKeeper")
 
 # Produces numbered records for ever and prints partition, offset and number of each that is acknowledged.
 ENDLESS_PRODUCER = """
@@ -44,8 +47,16 @@ while True:
 """
 
 
-@pytest.mark.parametrize("codec", ["none", "lz4"])
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(
+    ("own_cluster", "seed", "codec"),
+    [
+        ("embedded", 1, "none"),
+        ("embedded", 2, "lz4"),
+        pytest.param("real", 3, "gzip", marks=[pytest.mark.zookeeper, no_java]),
+        pytest.param("real", 4, "none", marks=[pytest.mark.zookeeper, no_java]),
+    ],
+    indirect=["own_cluster"],
+)
 def test_kill_9_while_producing_loses_nothing(own_cluster: LocalCluster, seed: int, codec: str) -> None:
     own_cluster.start()
     broker = own_cluster.brokers[0]
@@ -104,8 +115,7 @@ def test_a_torn_tail_is_cut_at_the_last_whole_batch(own_cluster: LocalCluster) -
     broker = own_cluster.brokers[0]
     topics = {cut: create_topic(broker.address, topic_name()) for cut in (1, 30, 61, 100)}
     for topic in topics.values():
-        for i in range(20):
-            produce(broker.address, topic, [(None, b"value-%d" % i * 10)])
+        produce(broker.address, topic, [(None, b"value-%d" % i * 10) for i in range(20)], batch_num_messages=1)
     broker.process.kill()
     for cut, topic in topics.items():
         log = broker.log_dirs[0] / f"{topic}-0" / f"{0:020}.log"

@@ -22,7 +22,7 @@ from tests.integration.clients import (
     wait_for_leaders,
 )
 from tests.integration.conftest import SMALL
-from tests.integration.support import wait_until
+from tests.integration.support import children, wait_until, zookeeper
 from tests.integration.wire import FETCH, LIST_OFFSETS, Connection, codes, fetch, list_offsets, values_of
 
 pytestmark = pytest.mark.slow
@@ -107,9 +107,8 @@ def test_the_files_of_a_broker_and_a_restart(two_disks: LocalBroker) -> None:
     assert broker.process.stop() == 0
     stored = {}
     for log_dir in broker.log_dirs:
-        assert sorted(f.name for f in log_dir.iterdir() if f.is_file()) == [
-            ".kafka_cleanshutdown", ".lock", *CHECKPOINTS, "meta.properties"
-        ]  # fmt: skip
+        files = [".kafka_cleanshutdown", ".lock", "cleaner-offset-checkpoint", "meta.properties", *CHECKPOINTS]
+        assert sorted(f.name for f in log_dir.iterdir() if f.is_file()) == sorted(files)
         mine = sorted(d.name for d in log_dir.iterdir() if d.is_dir())
         for name in CHECKPOINTS:
             assert_checkpoint(log_dir / name, topic, mine, acked, empty=name == CHECKPOINTS[0])
@@ -245,13 +244,15 @@ def test_log_append_time(broker: LocalBroker) -> None:
     assert before <= stamp <= time.time() * 1000
 
 
-def test_deleting_a_topic_removes_its_directories(broker: LocalBroker) -> None:
+def test_deleting_a_topic_removes_its_directories(embedded_cluster: LocalCluster, broker: LocalBroker) -> None:
     topic = create_topic(broker.address, topic_name("delete"), partitions=4)
     produce(broker.address, topic, [(b"%d" % i, b"v") for i in range(100)])
     assert len(directories(broker, topic)) == 4
     admin = AdminClient({"bootstrap.servers": broker.address})
     admin.delete_topics([topic], operation_timeout=20)[topic].result(20)
     wait_until(lambda: all(d.name.endswith("-delete") for d in directories(broker, topic)), what="the renaming")
+    with zookeeper(embedded_cluster.zookeeper_connect) as client:
+        wait_until(lambda: topic not in children(client, "/brokers/topics"), what="the deletion in ZooKeeper")
     create_topic(broker.address, topic)
     wait_for_leaders(broker.address, topic, 1)
     assert offset(broker, topic, -1) == 0, "the new topic has nothing of the old one"

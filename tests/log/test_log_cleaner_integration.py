@@ -163,8 +163,8 @@ def test_compact_and_delete(cleaners: Cleaners) -> None:
     assert read_all(log) == expected
     for segment in log.log_segments:
         segment.last_modified = cleaners.time.milliseconds() - 200000
-    cleaners.wait_until(lambda: log.number_of_segments == 1)
-    assert log.log_start_offset == log.active_segment.base_offset > 0
+    cleaners.wait_until(lambda: log.log_start_offset > 0 and log.number_of_segments == 1)
+    cleaners.wait_until(lambda: log.log_start_offset == log.active_segment.base_offset)
 
 
 @pytest.mark.slow

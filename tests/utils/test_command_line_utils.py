@@ -83,7 +83,7 @@ def test_options(parser: OptionParser, topic: OptionSpec, partitions: OptionSpec
     assert options.values_of(topic) == ["a", "b"]
     assert options.value_of(partitions) == 3
     assert options.non_option_arguments == ["rest", "--more"]
-    assert options.specs() == [topic, list_, partitions]
+    assert options.specs() == [topic, list_, topic, partitions]
     with pytest.raises(OptionException, match="multiple arguments"):
         options.value_of(topic)
     none = parser.parse([])
