@@ -47,7 +47,7 @@ class ReplicaDir(NamedTuple):
 
 
 def read_offset_checkpoint(path: pathlib.Path) -> dict[tuple[str, int], int]:
-    """(topic, partition) -> offset; empty when the file is not there or empty. Raises ValueError for a malformed file."""
+    """(topic, partition) -> offset; empty without a file or entries. Raises ValueError for a malformed file."""
     try:
         lines = path.read_text().split("\n")
     except FileNotFoundError:

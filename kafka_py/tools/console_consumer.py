@@ -235,7 +235,7 @@ class ConsoleConsumer:
 
     Mirrors: kafka.tools.ConsoleConsumer
     Left out: checkZk, checkZkPathExists, checkAndMaybeDeleteOldPath, getOldConsumerProps, getNewConsumerProps,
-        setAutoOffsetResetValue, addShutdownHook, main, checkErr -- old consumer, or part of ConsumerConfig and of main here
+        setAutoOffsetResetValue, addShutdownHook, main, checkErr -- old consumer, or part of ConsumerConfig and main
     Differs: without --group the partitions are assigned directly, because nobody could ever find the offsets of the
         random group that Kafka's tool would make up.
     """
