@@ -18,7 +18,7 @@ T = TypeVar("T")
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
-def wait_until(condition: Callable[[], T], timeout_s: float = 20, what: str = "") -> T:
+def wait_until(condition: Callable[[], T | None], timeout_s: float = 20, what: str = "") -> T:
     """Poll until the condition gives something true, and give that; AssertionError when the time is up."""
     deadline = time.monotonic() + timeout_s
     pause = 0.002
