@@ -11,6 +11,8 @@ import pathlib
 import re
 import shutil
 import signal
+import socket
+import struct
 import subprocess
 import sys
 import tempfile
@@ -25,6 +27,8 @@ STARTED = re.compile(r"\[KafkaServer id=\d+\] started")
 LISTENING = re.compile(r"Awaiting socket connections on \S*?:(\d+)")
 METRICS = re.compile(r"Metrics at http://[^:]+:(\d+)")
 ZOOKEEPER_LISTENING = re.compile(r"binding to port \S*?:(\d+)")
+# Metadata, version 1, of no topic: size, key, version, correlation id, no client id, no topic.
+_METADATA_REQUEST = struct.pack(">ihhihi", 14, 3, 1, 0, -1, 0)
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60
 
@@ -135,7 +139,29 @@ class LocalBroker:
         found = METRICS.search(self._process.text(), since)
         self.metrics_port = int(found[1]) if found else 0
         self.properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
+        self.wait_until_it_knows(1)
         return self
+
+    def wait_until_it_knows(self, count: int) -> None:
+        """Wait until the controller has told it of so many brokers; RuntimeError when the time is up.
+
+        Whoever asks earlier is told that there is none, and librdkafka's admin client then never asks again.
+        """
+        deadline = Time.SYSTEM.milliseconds() + START_TIMEOUT_S * 1000
+        while self._brokers_in_metadata() < count:
+            if Time.SYSTEM.milliseconds() > deadline:
+                raise RuntimeError(f"broker {self.id} was not told of {count} broker(s) by the controller")
+            Time.SYSTEM.sleep(5)
+
+    def _brokers_in_metadata(self) -> int:
+        """How many brokers it names: behind size and correlation id of its answer."""
+        try:
+            with socket.create_connection(("127.0.0.1", self.port), START_TIMEOUT_S) as connection:
+                connection.sendall(_METADATA_REQUEST)
+                with connection.makefile("rb") as answer:
+                    return int.from_bytes(answer.read(12)[8:], "big")
+        except OSError:
+            return 0
 
 
 class LocalCluster:
@@ -195,6 +221,8 @@ class LocalCluster:
             for broker in self.brokers:
                 broker.properties["zookeeper.connect"] = self.zookeeper_connect
                 broker.start()
+            for broker in self.brokers:
+                broker.wait_until_it_knows(len(self.brokers))
         except BaseException:
             self.close()
             raise
@@ -228,8 +256,6 @@ class LocalCluster:
 
 def _free_port() -> int:
     """A port nobody listens on now; only for servers that cannot be asked to choose one."""
-    import socket
-
     with socket.socket() as s:
         s.bind(("127.0.0.1", 0))
         port: int = s.getsockname()[1]
