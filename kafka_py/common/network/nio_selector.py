@@ -11,6 +11,8 @@ import socket
 from collections.abc import ValuesView
 from typing import Any, Final
 
+from kafka_py.utils.concurrent import ReentrantLock
+
 OP_READ: Final = 1
 OP_WRITE: Final = 4
 OP_CONNECT: Final = 8
@@ -99,7 +101,8 @@ class NioSelector:
 
     Mirrors: java.nio.channels.Selector
     Thread:  one thread selects and owns the keys; any thread calls wakeup().
-    Locks:   none. The waker sets `_woken` and then looks at `_sleeping`; the sleeper sets `_sleeping` and then looks at
+    Locks:   _wakeup_lock keeps a late wake-up from writing to the descriptor while it is closed; apart from that none.
+        The waker sets `_woken` and then looks at `_sleeping`; the sleeper sets `_sleeping` and then looks at
         `_woken`: one of the two sees the other, so a wake-up is never lost and the eventfd is written once per sleep.
     """
 
@@ -107,6 +110,7 @@ class NioSelector:
         self._epoll = select.epoll()  # const
         self._keys: dict[int, SelectionKey] = {}  # thread: poller
         self._wakeup_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)  # const
+        self._wakeup_lock = ReentrantLock()
         self._epoll.register(self._wakeup_fd, _IN)
         self._sleeping = False  # volatile: poller
         self._woken = False  # volatile: any
@@ -196,8 +200,10 @@ class NioSelector:
         """Make the select that sleeps return, or the next one not sleep."""
         self._woken = True
         if self._sleeping and not self._written:
-            self._written = True
-            os.eventfd_write(self._wakeup_fd, 1)
+            with self._wakeup_lock:  # once per sleep, so its cost does not matter
+                if self._open:
+                    self._written = True
+                    os.eventfd_write(self._wakeup_fd, 1)
 
     def _drain_wakeup(self) -> None:
         try:
@@ -220,12 +226,14 @@ class NioSelector:
         if self._open:
             self._open = False
             self._sleeping = False
-            self._written = True  # a late wakeup() must not write to a number that is someone else's by now
             for key in self._keys.values():
                 key.valid = False
             self._keys.clear()
             self._epoll.close()
-            os.close(self._wakeup_fd)
+            # A wakeup() of another thread either has written by now or finds the selector closed: it must not write to
+            # a descriptor that is somebody else's file by then.
+            with self._wakeup_lock:
+                os.close(self._wakeup_fd)
 
     def __repr__(self) -> str:
         return f"NioSelector(keys={len(self._keys)}, sleeping={self._sleeping}, open={self._open})"

@@ -119,3 +119,12 @@ def test_closed_selector_ignores_wakeup() -> None:
     selector.close()
     selector.wakeup()
     assert not selector.is_open()
+
+
+def test_a_wakeup_that_comes_after_close_writes_nothing() -> None:
+    """The waker may have seen it asleep just before it was closed; its descriptor is somebody else's by now."""
+    selector = NioSelector()
+    selector.close()
+    selector._sleeping = True
+    selector.wakeup()
+    assert not selector._written
