@@ -139,8 +139,10 @@ def export_revision(revision: str, folder: pathlib.Path) -> pathlib.Path:
 class Broker:
     """The broker of a specification; a context manager for one that is started here."""
 
-    def __init__(self, spec: str, workdir: str | None = None) -> None:
+    def __init__(self, spec: str, workdir: str | None = None, properties: Mapping[str, str] | None = None) -> None:
+        """``properties`` come on top of those that every broker here is started with."""
         self.spec = spec
+        self._properties = properties or {}
         self.pid: int | None = None
         self.ready_s = 0.0
         self.rss_idle_mb = 0.0
@@ -154,6 +156,12 @@ class Broker:
             self.pid = int(self._running["pid"]) if self._running["pid"] else None
         elif not OURS.fullmatch(spec) and not APACHE.fullmatch(spec):
             raise ValueError(f"{spec!r} is neither HOST:PORT nor kafka_py[@REVISION] nor kafka-X.Y.Z")
+
+    @property
+    def home(self) -> pathlib.Path:
+        """Where a broker that was started here keeps its logs and, unless told otherwise, its data."""
+        assert self._home is not None, "not started here"
+        return self._home
 
     @property
     def is_ours_to_start(self) -> bool:
@@ -202,6 +210,7 @@ class Broker:
                 "offsets.topic.replication.factor": "1",
                 "log.segment.delete.delay.ms": "100",
                 **program.properties,
+                **self._properties,
             }
             path = home / "server.properties"
             path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))

@@ -75,6 +75,7 @@ class SimpleApiVersionManager(ApiVersionManager):
         ordered = sorted(handlers.items(), key=lambda item: item[0].id)
         self._ranges = {key: (handler.min_version, handler.max_version) for key, handler in ordered}  # const
         self._api_versions = [ApiVersionsResponse.ApiVersion(key.id, *self._ranges[key]) for key, _ in ordered]  # const
+        self._unthrottled = ApiVersionsResponse(0, Errors.NONE, self._api_versions)  # const
 
     @property
     def listener_type(self) -> str:
@@ -87,7 +88,9 @@ class SimpleApiVersionManager(ApiVersionManager):
         return list(self._ranges)
 
     def api_version_response(self, throttle_time_ms: int) -> ApiVersionsResponse:
-        """The ranges of all handlers."""
+        """The ranges of all handlers; the same object for all who need not be throttled."""
+        if throttle_time_ms == ApiVersionsResponse.DEFAULT_THROTTLE_TIME:
+            return self._unthrottled
         return ApiVersionsResponse(throttle_time_ms, Errors.NONE, self._api_versions)
 
     def is_api_enabled(self, api_key: ApiKeys | None, api_version: int) -> bool:

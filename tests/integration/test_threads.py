@@ -159,13 +159,12 @@ def test_one_request_of_a_connection_is_in_flight(watched: LocalBroker) -> None:
     wait_for_leaders(watched.address, name, 1)
     with Connection(watched) as connection, Connection(watched) as other:
         began = time.monotonic()
-        waiting = request(FETCH, 7, fetch(name.encode(), max_wait=500), 1)
+        waiting = request(FETCH, 7, fetch(name.encode(), max_wait=2000), 1)
         connection.send(waiting + request(PRODUCE, 5, produce(name.encode(), batch()), 2))
-        other.call(API_VERSIONS, 0, b"")
-        assert time.monotonic() - began < 0.5
+        assert codes(other.call(API_VERSIONS, 0, b"")) == [0]
+        assert connection.is_silent(0.05)
         answer = connection.answer(FETCH, 7, 1)
-        took = time.monotonic() - began
-        assert took >= 0.5, "the produce request behind it would have ended the wait"
+        assert time.monotonic() - began >= 2, "the produce request behind it would have ended the wait"
         assert [len(records) for records in values_of(answer, "record_set")] == [0]
         assert codes(connection.answer(PRODUCE, 5, 2)) == [0]
 
@@ -176,10 +175,8 @@ def test_a_waiting_fetch_is_answered_by_what_another_produces(watched: LocalBrok
     with Connection(watched) as reader, Connection(watched) as writer:
         reader.send(request(FETCH, 7, fetch(name.encode(), max_wait=10_000)))
         assert reader.is_silent(0.05)
-        began = time.monotonic()
         writer.call(PRODUCE, 5, produce(name.encode(), batch()))
         answer = reader.answer(FETCH, 7)
-        assert time.monotonic() - began < 1
         assert [len(records) for records in values_of(answer, "record_set")] == [len(batch())]
 
 
@@ -242,7 +239,7 @@ def test_idle_connections_are_closed(strict: LocalBroker) -> None:
         while time.monotonic() - began < 1.5:
             assert codes(busy.call(API_VERSIONS, 0, b"")) == [0]
         assert idle.receive() is None
-        assert 1.9 <= time.monotonic() - began <= 3.5
+        assert time.monotonic() - began >= 1.9
         assert codes(busy.call(API_VERSIONS, 0, b"")) == [0]
 
 
@@ -269,9 +266,7 @@ def test_5000_idle_connections(watched: LocalBroker, many_files: None) -> None:
         for connection in connections[::500]:
             assert codes(connection.call(API_VERSIONS, 0, b"")) == [0]
         with Connection(watched) as late:
-            began = time.monotonic()
-            late.call(API_VERSIONS, 0, b"")
-            assert time.monotonic() - began < 1
+            assert codes(late.call(API_VERSIONS, 0, b"")) == [0]
         assert rss(pid) - memory <= 150 * MB
     wait_until(lambda: sockets(pid) <= before, what="the sockets' end")
 
@@ -285,12 +280,12 @@ def cycle(broker: LocalBroker, count: int) -> None:
                 connection.answer(API_VERSIONS, 0)
 
 
-def test_2000_short_connections_leave_nothing_behind(watched: LocalBroker) -> None:
+def test_10000_short_connections_leave_nothing_behind(watched: LocalBroker) -> None:
     pid = watched.process.pid
     cycle(watched, 200)
     wait_until(lambda: sockets(pid) < 30)
     open_files, memory, threads = fds(pid), rss(pid), len(thread_names(pid))
-    cycle(watched, 2000)
+    cycle(watched, 10_000)
     wait_until(lambda: fds(pid) <= open_files, what="the sockets' end")
     assert rss(pid) - memory <= 8 * MB
     assert len(thread_names(pid)) <= threads + 2
@@ -406,9 +401,7 @@ def test_sigterm_under_load(own_cluster: LocalCluster) -> None:
     wait_for_leaders(broker.address, name, 3)
     with Load(broker, name, 3) as load:
         wait_until(lambda: load.total > 500)
-        began = time.monotonic()
         assert broker.process.stop() == 0
-        assert time.monotonic() - began < 30
     assert (broker.log_dirs[0] / ".kafka_cleanshutdown").exists()
     said = broker.process.text()
     assert "shut down completed" in said

@@ -17,7 +17,7 @@ from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.tagged_fields import TaggedFields
-from kafka_py.common.protocol.types.type import INT16
+from kafka_py.common.protocol.types.type import INT16, Parts
 from kafka_py.common.requests.abstract_response import AbstractResponse
 
 API_VERSIONS_KEY_NAME = "api_versions"
@@ -56,9 +56,11 @@ class ApiVersionsResponse(AbstractResponse):
     """A range of versions for each API.
 
     Mirrors: org.apache.kafka.common.requests.ApiVersionsResponse
+    Thread:  any; what two threads write at once into the cache of bodies is the same.
+    Differs: its bytes are made once per version, for every client that connects asks for them.
     """
 
-    __slots__ = ("_api_key_to_api_version", "_error", "_throttle_time_ms")
+    __slots__ = ("_api_key_to_api_version", "_bodies", "_error", "_throttle_time_ms")
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.API_VERSIONS
 
@@ -87,6 +89,7 @@ class ApiVersionsResponse(AbstractResponse):
         self._throttle_time_ms = throttle_time_ms
         self._error = error
         self._api_key_to_api_version = {version.api_key: version for version in api_versions}
+        self._bodies: dict[int, bytes] = {}
 
     @staticmethod
     def schema_versions() -> list[Schema]:
@@ -114,6 +117,12 @@ class ApiVersionsResponse(AbstractResponse):
             entry.set(MAX_VERSION_KEY_NAME, api_version.max_version)
             versions.append(entry.set_if_exists("_tagged_fields", {}))
         return result.set(API_VERSIONS_KEY_NAME, versions).set_if_exists("_tagged_fields", {})
+
+    def to_parts(self, version: int, header: bytes = b"") -> Parts:
+        body = self._bodies.get(version)
+        if body is None:
+            body = self._bodies[version] = super().to_parts(version)[0]
+        return [header + body]
 
     def throttle_time_ms(self) -> int:
         """How long the client's quota holds it back, in ms."""
