@@ -564,9 +564,9 @@ class ControllerBrokerRequestBatch(Logging):
             for delete in (True, False):
                 self.debug(
                     "The stop replica request (delete = %s) sent to broker %s is %s",
-                    delete,
+                    "true" if delete else "false",
                     broker_id,
-                    [str(info.replica) for info in infos if info.delete_partition is delete],
+                    ",".join(str(info.replica) for info in infos if info.delete_partition is delete),
                 )
             # Those that neither delete nor call back travel together, which may overtake the others: that is harmless.
             grouped = {i.replica.topic_partition for i in infos if not i.delete_partition and i.callback is None}

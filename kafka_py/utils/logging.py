@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable
+from collections.abc import Callable, KeysView, ValuesView
 from typing import Any, ClassVar
 
 TRACE = 5
@@ -114,6 +114,26 @@ def _watch_level_changes() -> None:
 _watch_level_changes()
 
 
+def shown(value: Any, java: bool = False) -> Any:
+    """A collection as Scala's toString writes it, or Java's: readers compare our lines with Kafka's.
+
+    ``{1, 2}`` becomes ``Set(1, 2)`` and ``{1: "a"}`` becomes ``Map(1 -> a)``; in Java ``[1, 2]`` and ``{1=a}``. What
+    is no collection is returned as it is.
+    """
+    if isinstance(value, dict):
+        arrow = "=" if java else " -> "
+        inside = ", ".join(f"{shown(k, java)}{arrow}{shown(v, java)}" for k, v in value.items())
+        return f"{{{inside}}}" if java else f"Map({inside})"
+    if type(value) is tuple:
+        return f"({','.join(str(shown(item, java)) for item in value)})"
+    if not isinstance(value, list | set | frozenset | KeysView | ValuesView):
+        return value
+    inside = ", ".join(str(shown(item, java)) for item in value)
+    if java:
+        return f"[{inside}]"
+    return f"{'List' if isinstance(value, list | ValuesView) else 'Set'}({inside})"
+
+
 def kafka_name(module: str, qualname: str) -> str:
     """The name Kafka's class has: `kafka_py.network.socket_server`, `Processor` -> `kafka.network.Processor`."""
     package = module.rpartition(".")[0]
@@ -189,6 +209,9 @@ class Logging:
 
     def _log(self, level: int, msg: str, args: tuple[Any, ...], exc: BaseException | None) -> None:
         text = self.msg_with_log_ident(msg, formatted=bool(args))
+        if args:
+            java = self.logger.name.startswith("org.apache.kafka.")
+            args = tuple(shown(arg, java) for arg in args)
         self.logger.underlying.log(level, text, *args, exc_info=exc, stacklevel=3)
 
 

@@ -112,7 +112,7 @@ def test_what_is_wrong_in_zookeeper_is_left_out(caplog: pytest.LogCaptureFixture
     assert config.num_io_threads == 9
     assert found.current_dynamic_broker_configs == {"num.io.threads": "9"}
     text = "\n".join(caplog.messages)
-    assert "Dynamic broker config contains invalid values: {'log.segment.bytes': 'many'}" in text
+    assert "Dynamic broker config contains invalid values: Map(log.segment.bytes -> many)" in text
     assert "Non-dynamic configs configured in ZooKeeper will be ignored: broker.id" in text
     assert "can be dynamically updated only using listener prefix" in text
     found.update_default_config({"listeners": "PLAINTEXT://:1", "num.io.threads": "10"})

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.utils.log4j_configurator import (
     DailyRollingFileHandler,
     Log4jConfigurator,
@@ -17,7 +18,7 @@ from kafka_py.utils.log4j_configurator import (
     system_properties,
 )
 from kafka_py.utils.log4j_controller import Log4jController
-from kafka_py.utils.logging import FATAL, TRACE, Logging, get_logger, kafka_name
+from kafka_py.utils.logging import FATAL, TRACE, Logging, get_logger, kafka_name, shown
 
 CONFIG = pathlib.Path(__file__).parents[2] / "config"
 
@@ -238,3 +239,27 @@ def test_log4j_controller() -> None:
     assert not controller.set_log_level("kafka", " ")
     assert controller.set_log_level("root", "ERROR")
     assert controller.get_log_level("root") == "ERROR"
+
+
+@pytest.mark.parametrize(
+    ("value", "scala", "java"),
+    [
+        ({1}, "Set(1)", "[1]"),
+        (set(), "Set()", "[]"),
+        (frozenset({"a"}), "Set(a)", "[a]"),
+        ({TopicPartition("t", 0): [2, 0], "x": None}, "Map(t-0 -> List(2, 0), x -> None)", "{t-0=[2, 0], x=None}"),
+        ({}.keys(), "Set()", "[]"),
+        ({1: "b"}.values(), "List(b)", "[b]"),
+        ([(1, {2})], "List((1,Set(2)))", "[(1,[2])]"),
+        (TopicPartition("t", 0), TopicPartition("t", 0), TopicPartition("t", 0)),
+        ("{1, 2}", "{1, 2}", "{1, 2}"),
+    ],
+)
+def test_collections_look_as_in_kafka(value: object, scala: object, java: object) -> None:
+    assert (shown(value), shown(value, java=True)) == (scala, java)
+
+
+def test_lines_show_collections_as_in_kafka(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("INFO", "kafka.network.Processor"):
+        Processor().info("New topics: [%s], deleted topics: [%s] of %d", {"t"}, set(), 3)
+    assert caplog.messages == ["New topics: [Set(t)], deleted topics: [Set()] of 3"]
