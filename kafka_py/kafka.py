@@ -5,6 +5,7 @@ Mirrors: core/src/main/scala/kafka/Kafka.scala @ 1.1.1
 
 from __future__ import annotations
 
+import logging
 import pathlib
 import resource
 import signal
@@ -107,9 +108,22 @@ class Kafka(Logging):
 
 
 def main(args: Sequence[str] | None = None) -> int:
-    """Configure logging as Kafka's scripts do, and run the broker; the exit status."""
+    """Configure logging as Kafka's scripts do, and run the broker; the exit status.
+
+    A broker that failed ends the process here and now, as System.exit does: Python would wait for what threads it has
+    left behind.
+    """
     Log4jConfigurator.configure_from_environment(str(ROOT / "config" / "log4j.properties"), base_dir=str(ROOT))
-    return Kafka.main(sys.argv[1:] if args is None else args)
+    try:
+        status = Kafka.main(sys.argv[1:] if args is None else args)
+    except SystemExit as e:  # from Exit.exit, after the shutdown hooks
+        status = e.code if isinstance(e.code, int) else 1
+    if status:
+        logging.shutdown()
+        sys.stdout.flush()
+        sys.stderr.flush()
+        Exit.halt(status)
+    return status
 
 
 if __name__ == "__main__":

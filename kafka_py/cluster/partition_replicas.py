@@ -14,6 +14,7 @@ from kafka_py.cluster.replica import Replica
 from kafka_py.common.errors import (
     FencedLeaderEpochException,
     IllegalStateException,
+    KafkaStorageException,
     ReplicaNotAvailableException,
     UnknownLeaderEpochException,
 )
@@ -212,7 +213,10 @@ class PartitionReplicas(KafkaMetricsGroup):
         config = LogConfig.from_props(log_manager.current_default_config.originals(), props)
         is_future = replica_id == Request.FUTURE_LOCAL_REPLICA_ID
         log = log_manager.get_or_create_log(self.topic_partition, config, is_new, is_future)
-        offset_map = manager.high_watermark_checkpoints[parent_dir(log)].read()
+        checkpoint = manager.high_watermark_checkpoints.get(parent_dir(log))
+        if checkpoint is None:  # failed a moment ago; the log manager is still to hear of it
+            raise KafkaStorageException(f"Log directory {parent_dir(log)} is offline")
+        offset_map = checkpoint.read()
         if self.topic_partition not in offset_map:
             self.info("No checkpointed highwatermark is found for partition %s", self.topic_partition)
         offset = min(offset_map.get(self.topic_partition, 0), log.log_end_offset)

@@ -9,6 +9,8 @@ is rolled or closed. Entries are written with `pwrite` and read through a memory
   raises OSError, which takes the log directory offline as any other disk error does;
 - reserving the blocks up front would cost 20 MB of real disk per partition.
 
+Nor is a hole looked at through the map: see `AbstractIndex._stored`.
+
 The bytes in the file are Kafka's.
 """
 
@@ -109,6 +111,15 @@ class AbstractIndex(Logging, ABC):
         if mapped is None:
             raise ValueError(f"The index {self.file} is closed")
         return mapped
+
+    def _stored(self, n: int) -> bytes:
+        """The bytes of the n-th entry, read around the map while the file is open for writing; raises OSError.
+
+        A crash leaves the file as long as it was preallocated, which is mostly holes. To look at a hole through a map
+        takes a page of tmpfs, and kills the process with SIGBUS when there is none left.
+        """
+        mapped, size = self._mapped(), self.entry_size
+        return mapped[n * size : (n + 1) * size] if self._fd is None else os.pread(self._fd, size, n * size)
 
     @property
     def is_full(self) -> bool:

@@ -11,7 +11,7 @@ import pathlib
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, TypeVar
 
-from kafka_py.common.errors import KafkaStorageException
+from kafka_py.common.errors import KafkaException, KafkaStorageException
 from kafka_py.log.index_entry import OffsetPosition
 from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.log_segments import LogSegments
@@ -43,6 +43,8 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
 
     Thread: changes under `lock`; any may read.
     Locks: `lock` serialises appends, rolls, deletion and truncation.
+    Differs: a log whose directory has failed refuses at once, as in later versions of Kafka; 1.1.1 goes on until the
+        LogDirFailureHandler has come by.
     """
 
     def __init__(
@@ -60,7 +62,8 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
         self._time = time  # const
         self.topic_partition = topic_partition  # const
         self._log_dir_failure_channel = log_dir_failure_channel  # const
-        self.log_ident = f"[Log partition={topic_partition}, dir={self.dir.parent}] "  # const
+        self.parent_dir = str(self.dir.parent)  # const
+        self.log_ident = f"[Log partition={topic_partition}, dir={self.parent_dir}] "  # const
         self.lock = ReentrantLock()
         self.segments = LogSegments()  # const
         # no disk I/O may be done once the index files are unmapped, by delete() or close_handlers()
@@ -99,15 +102,36 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
         if self._is_memory_mapped_buffer_closed:
             raise KafkaStorageException(f"The memory mapped buffer for log of {self.topic_partition} is already closed")
 
+    def _check_for_log_dir_failure(self) -> None:
+        """Raise KafkaStorageException if the log directory has failed, although it is in service for a moment more.
+
+        A failed append may have left torn bytes, or a batch whose offset was not announced: what was written behind
+        it would be acknowledged and then cut off by the recovery. Caller holds lock, and so does who reports.
+        """
+        if self._log_dir_failure_channel.has_offline_log_dir(self.parent_dir):
+            raise KafkaStorageException(
+                f"The log dir {self.parent_dir} is already offline due to a previous IO exception."
+            )
+
     def _maybe_handle_io_exception(self, msg: Callable[[], str], fun: Callable[[], T]) -> T:
-        """Run `fun`; an OSError takes the log directory offline and becomes a KafkaStorageException."""
+        """Run `fun`; an OSError takes the log directory offline and becomes a KafkaStorageException.
+
+        So does one that is hidden in a KafkaException, as by iterating over the batches of a file.
+        """
+        self._check_for_log_dir_failure()
         try:
             return fun()
         except OSError as e:
             raise self._storage_exception(msg(), e) from e
+        except KafkaStorageException:
+            raise
+        except KafkaException as e:
+            if isinstance(e.__cause__, OSError):
+                raise self._storage_exception(msg(), e.__cause__) from e
+            raise
 
     def _storage_exception(self, msg: str, e: OSError) -> KafkaStorageException:
-        self._log_dir_failure_channel.maybe_add_offline_log_dir(str(self.dir.parent), msg, e)
+        self._log_dir_failure_channel.maybe_add_offline_log_dir(self.parent_dir, msg, e)
         return KafkaStorageException(msg)
 
     # ---- segments -------------------------------------------------------------------------------------------------
@@ -180,6 +204,11 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
         with self.lock:
             self.segments.remove(segment.base_offset)
             self._async_delete_segment(segment)
+
+    def _delete_newest_first(self, segments: list[LogSegment]) -> None:
+        """Delete the last segments of the log so that a crash at any point leaves no gap; Kafka goes oldest first."""
+        for segment in reversed(segments):
+            self._delete_segment(segment)
 
     def _async_delete_segment(self, segment: LogSegment) -> None:
         segment.change_file_suffixes("", self.DELETED_FILE_SUFFIX)

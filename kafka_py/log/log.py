@@ -89,8 +89,8 @@ class Log(LogLoader):
     Differs: readers take no lock: they read immutable snapshots (`segments.snapshot`, `next_offset_metadata`).
         Overloads: `flush(offset=None)`, `log_segments_between(from_, to)`, `_delete_old_segments(predicate, reason)`,
         `_collect_aborted_transactions(…, starting_segment)`. `fetch_offsets_by_timestamp` skips segments below the log
-        start, where Kafka finds nothing and answers so. The base classes hold what later versions of Kafka
-        moved out of this class.
+        start, where Kafka finds nothing and answers so. New segment.bytes and segment.ms hold for the active segment
+        at once (KAFKA-7366). The base classes hold what later versions of Kafka moved out of this class.
     """
 
     def __init__(
@@ -171,13 +171,10 @@ class Log(LogLoader):
 
     def update_config(self, updated_keys: Collection[str], new_config: LogConfig) -> None:
         """Replace the configuration; the next append and the next retention check use it."""
-        if (
-            (LogConfig.RETENTION_MS_PROP in updated_keys)
-            or (LogConfig.MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP in updated_keys)
-        ) and (
-            self.topic_partition.partition == 0  # one warning per topic
-            and new_config.retention_ms < new_config.message_timestamp_difference_max_ms
-        ):
+        max_diff_ms = new_config.message_timestamp_difference_max_ms
+        ages = {LogConfig.RETENTION_MS_PROP, LogConfig.MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP}
+        # one warning per topic
+        if self.topic_partition.partition == 0 and new_config.retention_ms < max_diff_ms and ages & {*updated_keys}:
             self.warn(
                 "%s for topic %s is set to %d. It is smaller than %s's value %d. This may result in frequent log "
                 "rolling.",
@@ -185,9 +182,12 @@ class Log(LogLoader):
                 self.topic_partition.topic,
                 new_config.retention_ms,
                 LogConfig.MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP,
-                new_config.message_timestamp_difference_max_ms,
+                max_diff_ms,
             )
-        self.config = new_config
+        with self.lock:
+            self.config = new_config
+            if (active := self.segments.last_segment) is not None:
+                active.max_segment_bytes, active.max_segment_ms = new_config.segment_size, new_config.segment_ms
 
     def _remove_expired_producers(self) -> None:  # runs on: kafka-scheduler
         with self.lock:
@@ -288,17 +288,18 @@ class Log(LogLoader):
     def _append(
         self, records: MemoryRecords, is_from_client: bool, assign_offsets: bool, leader_epoch: int
     ) -> LogAppendInfo:
-        try:
-            # 1. check sizes and checksums, count
-            append_info = self._analyze_and_validate_records(records, is_from_client)
-            if append_info.shallow_count == 0:
-                return append_info
-            # 2. cut off a partial batch at the end
-            valid_records = records
-            if append_info.valid_bytes != len(records.buffer):
-                valid_records = self._trim_invalid_bytes(records, append_info)
-            with self.lock:
+        # 1. check sizes and checksums, count
+        append_info = self._analyze_and_validate_records(records, is_from_client)
+        if append_info.shallow_count == 0:
+            return append_info
+        # 2. cut off a partial batch at the end
+        valid_records = records
+        if append_info.valid_bytes != len(records.buffer):
+            valid_records = self._trim_invalid_bytes(records, append_info)
+        with self.lock:
+            try:
                 self._check_if_memory_mapped_buffer_closed()
+                self._check_for_log_dir_failure()
                 # 3. give offsets, or check the given ones
                 if assign_offsets:
                     valid_records = self._assign_offsets(
@@ -335,9 +336,9 @@ class Log(LogLoader):
                     return append_info
                 self._write(valid_records, size, append_info, updated_producers, completed_txns)
                 return append_info
-        except OSError as e:
-            msg = f"Error while appending records to {self.topic_partition} in dir {self.dir.parent}"
-            raise self._storage_exception(msg, e) from e
+            except OSError as e:
+                msg = f"Error while appending records to {self.topic_partition} in dir {self.dir.parent}"
+                raise self._storage_exception(msg, e) from e
 
     def _write(
         self,
@@ -802,7 +803,7 @@ class Log(LogLoader):
         now = self._time.milliseconds()
         if self.is_debug_enabled:
             self.debug(
-                "Rolling new log segment (log_size = %d/%d}, offset_index_size = %d/%d, time_index_size = %d/%d, "
+                "Rolling new log segment (log_size = %d/%d, offset_index_size = %d/%d, time_index_size = %d/%d, "
                 "inactive_time_ms = %d/%d).",
                 segment.size,
                 self.config.segment_size,
@@ -897,8 +898,8 @@ class Log(LogLoader):
                 segment.flush()
             with self.lock:
                 self._check_if_memory_mapped_buffer_closed()
-                if target > self.recovery_point:
-                    self.recovery_point = target
+                if (flushed := min(target, self.log_end_offset)) > self.recovery_point:  # was it cut meanwhile?
+                    self.recovery_point = flushed
                     self._last_flushed_time.set(self._time.milliseconds())
 
         self._maybe_handle_io_exception(
@@ -931,9 +932,7 @@ class Log(LogLoader):
                 if self.segments.snapshot[0][0] > target_offset:
                     self.truncate_fully_and_start_at(target_offset)
                     return True
-                for segment in self.log_segments:
-                    if segment.base_offset > target_offset:
-                        self._delete_segment(segment)
+                self._delete_newest_first([s for s in self.log_segments if s.base_offset > target_offset])
                 self.active_segment.truncate_to(target_offset)
                 self._update_log_end_offset(target_offset)
                 self.recovery_point = min(target_offset, self.recovery_point)

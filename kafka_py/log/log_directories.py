@@ -30,6 +30,7 @@ class LogDirectories(KafkaMetricsGroup, ABC):
     """Base class of LogManager: the directories, their locks and their checkpoint files.
 
     Thread: any. Directories leave service under LogManager's lock.
+    Differs: a directory without logs gets an empty checkpoint, as in 3.7.1; in 1.1.1 that of its last log stays.
     """
 
     LOCK_FILE = ".lock"
@@ -123,10 +124,20 @@ class LogDirectories(KafkaMetricsGroup, ABC):
                 log_start_offsets = OffsetCheckpointFile(
                     dir / self.LOG_START_OFFSET_CHECKPOINT_FILE, self._log_dir_failure_channel
                 )
+                # Made here, so that they are found by the cleaner and the replica manager, who cannot do without.
+                for name in self._others_checkpoint_files():
+                    OffsetCheckpointFile(dir / name, self._log_dir_failure_channel)
                 self._recovery_point_checkpoints[dir] = recovery_points
                 self._log_start_offset_checkpoints[dir] = log_start_offsets
             except OSError as e:
                 self._start_up_failure(dir, f"Disk error while opening the checkpoint files in directory {dir}", e)
+
+    @staticmethod
+    def _others_checkpoint_files() -> tuple[str, ...]:
+        from kafka_py.log.log_cleaner_manager import LogCleanerManager
+        from kafka_py.server.replica_manager_state import ReplicaManagerState
+
+        return LogCleanerManager.offset_checkpoint_file, ReplicaManagerState.HIGH_WATERMARK_FILENAME
 
     def _start_up_failure(self, dir: pathlib.Path, msg: str, e: OSError) -> None:
         """A directory turned out to be unusable before any log was loaded from it."""
@@ -146,9 +157,9 @@ class LogDirectories(KafkaMetricsGroup, ABC):
         """The logs of each directory (absolute path)."""
 
     def _checkpoint_log_recovery_offsets_in_dir(self, dir: pathlib.Path) -> None:
-        partition_to_log = self._logs_by_dir().get(str(dir))
+        partition_to_log = self._logs_by_dir().get(str(dir), {})
         checkpoint = self._recovery_point_checkpoints.get(dir)
-        if partition_to_log is None or checkpoint is None:
+        if checkpoint is None:
             return
         try:
             checkpoint.write({tp: log.recovery_point for tp, log in partition_to_log.items()})
@@ -160,9 +171,9 @@ class LogDirectories(KafkaMetricsGroup, ABC):
             )
 
     def _checkpoint_log_start_offsets_in_dir(self, dir: pathlib.Path) -> None:
-        partition_to_log = self._logs_by_dir().get(str(dir))
+        partition_to_log = self._logs_by_dir().get(str(dir), {})
         checkpoint = self._log_start_offset_checkpoints.get(dir)
-        if partition_to_log is None or checkpoint is None:
+        if checkpoint is None:
             return
         # a start that is the base of the first segment needs no checkpoint
         log_start_offsets = {}

@@ -17,7 +17,7 @@ from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.utils.yield_gil import GilYielder, yield_gil
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from kafka_py.common.record.record_batch import RecordBatch
     from kafka_py.common.record.records import Records
@@ -44,7 +44,9 @@ class LogLoader(LocalLog):
     Differs: OSError is not turned into KafkaStorageException here, as in Kafka: LogManager does that. A segment
         that recovery will go through anyhow is not repaired twice because its index was left preallocated by a crash.
         An interrupted swap replaces the swapped segment's originals only, as from 2.0 on; 1.1.1 may take the segment
-        before them away.
+        before them away. A log that ends before its log start begins anew there, as in 3.7.1; in 1.1.1 it cannot be
+        read. Recovered segments are synced, for the recovery point says so, and the segments behind a damaged one go
+        before it is cut: in 1.1.1 a second crash can lose the one and leave a hole by the other.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class LogLoader(LocalLog):
                 base_file = pathlib.Path(str(file)[: -len(self.SWAP_FILE_SUFFIX)])
                 if self._is_index_file(base_file):
                     self._delete_indices_if_exist(base_file, file, "index")
+                    file.unlink(missing_ok=True)  # or a later swap would take it for its own
                 elif self._is_log_file(base_file):
                     self._delete_indices_if_exist(base_file, file, "log")
                     swap_files.append(file)
@@ -150,7 +153,7 @@ class LogLoader(LocalLog):
                 self._recover_segment(segment)
             except CorruptIndexException as e:
                 self.warn(
-                    "Found a corrupted index file corresponding to log file %s due to %s}, recovering segment and "
+                    "Found a corrupted index file corresponding to log file %s due to %s, recovering segment and "
                     "rebuilding index files...",
                     segment.log.file,
                     e,
@@ -158,7 +161,12 @@ class LogLoader(LocalLog):
                 self._recover_segment(segment)
         self.add_segment(segment)
 
-    def _recover_segment(self, segment: LogSegment, leader_epoch_cache: LeaderEpochCache | None = None) -> int:
+    def _recover_segment(
+        self,
+        segment: LogSegment,
+        leader_epoch_cache: LeaderEpochCache | None = None,
+        before_truncation: Callable[[], None] | None = None,
+    ) -> int:
         """Rebuild a segment's indexes and cut it at the first bad batch; the bytes cut off."""
         with self.lock:
             state_manager = ProducerStateManager(self.topic_partition, self.dir, self.max_producer_id_expiration_ms)
@@ -171,7 +179,7 @@ class LogLoader(LocalLog):
             state_manager.update_map_end_offset(segment.base_offset)
             # a second crash will find these snapshots and need not begin at the first segment again
             state_manager.take_snapshot()
-            bytes_truncated = segment.recover(state_manager, leader_epoch_cache)
+            bytes_truncated = segment.recover(state_manager, leader_epoch_cache, before_truncation)
             state_manager.take_snapshot()
             return bytes_truncated
 
@@ -199,25 +207,27 @@ class LogLoader(LocalLog):
         self._load_segment_files(recover_later_from)
         # segments that a swap replaces are .deleted before the swap file gets its final name: see replace_segments
         self._complete_swap_operations(swap_files)
-        if self.segments.is_empty:
-            self.add_segment(
-                LogSegment.open(
-                    self.dir,
-                    0,
-                    self.config,
-                    self._time,
-                    file_already_exists=False,
-                    init_file_size=self.init_file_size,
-                    preallocate=self.config.preallocate,
-                )
-            )
-            return 0
         if self.dir.name.endswith(self.DELETE_DIR_SUFFIX):
+            if self.segments.is_empty:
+                self._add_first_segment(0)
             return 0
         next_offset = self._recover_log()
         # room for new entries in the indexes of what is now the active segment
         self.active_segment.resize_indexes(self.config.max_index_size)
         return next_offset
+
+    def _add_first_segment(self, base_offset: int) -> None:
+        self.add_segment(
+            LogSegment.open(
+                self.dir,
+                base_offset,
+                self.config,
+                self._time,
+                file_already_exists=False,
+                init_file_size=self.init_file_size,
+                preallocate=self.config.preallocate,
+            )
+        )
 
     def _recover_log(self) -> int:
         """Check the segments from the recovery point on, unless the shutdown was clean; return the next offset."""
@@ -225,29 +235,46 @@ class LogLoader(LocalLog):
             unflushed = self.log_segments_between(self.recovery_point, _LONG_MAX)
             for i, segment in enumerate(unflushed):
                 self.info("Recovering unflushed segment %d", segment.base_offset)
-                try:
-                    truncated_bytes = self._recover_segment(segment, self._leader_epoch_cache)
-                except InvalidOffsetException:
-                    start_offset = segment.base_offset
-                    self.warn(
-                        "Found invalid offset during recovery. Deleting the corrupt segment and creating an empty one "
-                        "with starting offset %d",
-                        start_offset,
-                    )
-                    truncated_bytes = segment.truncate_to(start_offset)
-                if truncated_bytes > 0:
-                    # what comes after a hole cannot be served
-                    self.warn(
-                        "Corruption found in segment %d, truncating to offset %d",
-                        segment.base_offset,
-                        segment.read_next_offset,
-                    )
-                    for later in unflushed[i + 1 :]:
-                        self._delete_segment(later)
+                if not self._recover_unflushed_segment(segment, unflushed[i + 1 :]):
                     break
                 yield_gil()
+        if not self.segments.is_empty and self.active_segment.read_next_offset < self.log_start_offset:
+            self.warn(
+                "Deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d. This could happen "
+                "if segment files were deleted from the file system.",
+                self.active_segment.read_next_offset,
+                self.log_start_offset,
+            )
+            self._delete_newest_first(self.log_segments)
+        if self.segments.is_empty:
+            if self._leader_epoch_cache.latest_epoch() >= 0:
+                self._leader_epoch_cache.clear_and_flush()
+            self._add_first_segment(self.log_start_offset)
         self.recovery_point = self.active_segment.read_next_offset
         return self.recovery_point
+
+    def _recover_unflushed_segment(self, segment: LogSegment, later: list[LogSegment]) -> bool:
+        """Recover a segment and sync it; False if it had to be cut, so that the ones behind it were deleted."""
+
+        def delete_later() -> None:
+            # what comes after a hole cannot be served; first of all, so that a crash leaves no hole either
+            self.warn("Corruption found in segment %d, deleting the segments behind it", segment.base_offset)
+            self._delete_newest_first(later)
+
+        try:
+            truncated_bytes = self._recover_segment(segment, self._leader_epoch_cache, delete_later)
+        except InvalidOffsetException:
+            start_offset = segment.base_offset
+            self.warn(
+                "Found invalid offset during recovery. Deleting the corrupt segment and creating an empty one with "
+                "starting offset %d",
+                start_offset,
+            )
+            delete_later()
+            truncated_bytes = segment.truncate_to(start_offset)
+        # the recovery point will be behind it
+        segment.flush()
+        return truncated_bytes == 0
 
     def _load_producer_state(self, last_offset: int, reload_from_clean_shutdown: bool) -> None:
         """Bring the producer state to `last_offset`: from a snapshot, then from the segments behind it.

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 from kafka_py.common.errors import (
     IllegalStateException,
+    KafkaException,
     KafkaStorageException,
 )
 from kafka_py.log.cleaner_config import CleanerConfig
@@ -26,6 +27,8 @@ from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_directories import LogDirectories, PathLike
 from kafka_py.server.broker_states import BrokerState, RecoveringFromUncleanShutdown
 from kafka_py.utils.concurrent import (
+    AtomicInteger,
+    AtomicLong,
     ConcurrentHashMap,
     ConcurrentLinkedQueue,
     ExecutionException,
@@ -45,6 +48,7 @@ if TYPE_CHECKING:
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
     from kafka_py.utils.kafka_scheduler import Scheduler
+    from kafka_py.utils.logging import Logging
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
 
@@ -57,10 +61,11 @@ class LogManager(LogDirectories):
     Mirrors: kafka.log.LogManager
     Thread: any; background tasks on the scheduler, loading and closing on a pool of threads for each directory.
     Locks: `_log_creation_or_deletion_lock` (taken before any Log.lock) guards adding and removing logs.
-    Differs: a directory that cannot be locked or written at start-up goes offline, where Kafka exits; a recovery
+    Differs: a directory that cannot be locked, read or written at start-up goes offline, where Kafka exits; a recovery
         checkpoint of one directory deletes producer snapshots of that directory only, and a directory that fails
         during shutdown does not keep the others from being marked clean. `_logs_to_be_deleted` is a queue that nobody
-        blocks on.
+        blocks on. For crashes in between: a truncation takes the cleaner's checkpoint down first and writes the log
+        start offsets afterwards, and a log leaves the checkpoints before its directory is renamed for deletion.
     """
 
     INITIAL_TASK_DELAY_MS = 30 * 1000
@@ -308,10 +313,13 @@ class LogManager(LogDirectories):
 
     def _load_jobs(self, dir: pathlib.Path, offline_dirs: dict[str, OSError]) -> list[Callable[[], None]]:
         """One job for each log of a directory; an OSError in one of them is noted in `offline_dirs`."""
+        log_dirs = [log_dir for log_dir in sorted(dir.iterdir()) if log_dir.is_dir()]
         if (dir / Log.CLEAN_SHUTDOWN_FILE).exists():
             self.debug("Found clean shutdown file. Skipping recovery for all logs in data directory: %s", dir)
         else:
             self.broker_state.new_state(RecoveringFromUncleanShutdown)  # Log does it when it is opened
+            if log_dirs:
+                self.info("Recovering the %d logs of %s, because it holds no clean shutdown file", len(log_dirs), dir)
         recovery_points: dict[TopicPartition, int] = {}
         try:
             recovery_points = self._recovery_point_checkpoints[dir].read()
@@ -324,20 +332,24 @@ class LogManager(LogDirectories):
         except KafkaStorageException as e:
             self.warn("Error occurred while reading log-start-offset-checkpoint file of directory %s", dir, exc=e)
 
+        progress = _LoadProgress(self, dir, len(log_dirs), self._time)
+
         def job(log_dir: pathlib.Path) -> Callable[[], None]:
             def load() -> None:
                 try:
                     self._load_log(log_dir, recovery_points, log_start_offsets)
-                except OSError as e:
-                    offline_dirs[str(dir)] = e
+                except (OSError, KafkaException) as e:
+                    if not isinstance(e, KafkaStorageException):  # that was reported to the channel where it happened
+                        error = e if isinstance(e, OSError) else e.__cause__  # batches of a file hide it in another
+                        if not isinstance(error, OSError):
+                            raise
+                        offline_dirs[str(dir)] = error
                     self.error("Error while loading log dir %s", dir, exc=e)
-                except KafkaStorageException as e:
-                    # reported to the channel where it happened
-                    self.error("Error while loading log dir %s", dir, exc=e)
+                progress.log_done()
 
             return load
 
-        return [job(log_dir) for log_dir in sorted(dir.iterdir()) if log_dir.is_dir()]
+        return [job(log_dir) for log_dir in log_dirs]
 
     # ---- start and stop -------------------------------------------------------------------------------------------
 
@@ -420,30 +432,38 @@ class LogManager(LogDirectories):
             log = self.get_log(topic_partition, is_future)
             if log is not None:
                 # what is cut off the active segment does not concern the cleaner
-                with self._cleaner_out_of(log, is_future or truncate_offset >= log.active_segment.base_offset):
+                is_out_anyway = is_future or truncate_offset >= log.active_segment.base_offset
+                segment = log.segments.floor_segment(truncate_offset)  # will be the active one
+                base_offset = truncate_offset if segment is None else segment.base_offset
+                with self._cleaner_out_of(log, base_offset, is_out_anyway):
                     truncated |= log.truncate_to(truncate_offset)
         if truncated:
             self.checkpoint_log_recovery_offsets()
+            self.checkpoint_log_start_offsets()
 
     def truncate_fully_and_start_at(self, topic_partition: TopicPartition, new_offset: int, is_future: bool) -> None:
         """Empty a log and begin it again at `new_offset`; an unknown log is skipped."""
         log = self.get_log(topic_partition, is_future)
         if log is not None:
-            with self._cleaner_out_of(log, is_future):
+            with self._cleaner_out_of(log, new_offset, is_future):
                 log.truncate_fully_and_start_at(new_offset)
             self._checkpoint_log_recovery_offsets_in_dir(log.dir.parent)
+            self._checkpoint_log_start_offsets_in_dir(log.dir.parent)
 
     @contextmanager
-    def _cleaner_out_of(self, log: Log, is_out_anyway: bool) -> Iterator[None]:
-        """Keep the cleaner from a log that is being truncated, and then its checkpoint from pointing beyond it."""
+    def _cleaner_out_of(self, log: Log, base_offset: int, is_out_anyway: bool) -> Iterator[None]:
+        """Keep the cleaner from a log that is being truncated, and its checkpoint from pointing beyond `base_offset`.
+
+        Were the checkpoint taken down afterwards, a crash in between would leave it pointing at what is appended next.
+        """
         cleaner = self.cleaner
         if cleaner is None or is_out_anyway:
             yield
             return
         cleaner.abort_and_pause_cleaning(log.topic_partition)
         try:
+            cleaner.maybe_truncate_checkpoint(log.dir.parent, log.topic_partition, base_offset)
             yield
-            cleaner.maybe_truncate_checkpoint(log.dir.parent, log.topic_partition, log.active_segment.base_offset)
         finally:
             cleaner.resume_cleaning(log.topic_partition)
 
@@ -580,9 +600,10 @@ class LogManager(LogDirectories):
             if self.cleaner is not None and not is_future:
                 self.cleaner.abort_cleaning(topic_partition)
                 self.cleaner.update_checkpoints(removed_log.dir.parent)
-            removed_log.rename_dir(Log.log_delete_dir_name(topic_partition))
+            # first, so that what is created under this name after a crash does not begin at this log's offsets
             self._checkpoint_log_recovery_offsets_in_dir(removed_log.dir.parent)
             self._checkpoint_log_start_offsets_in_dir(removed_log.dir.parent)
+            removed_log.rename_dir(Log.log_delete_dir_name(topic_partition))
             self._add_log_to_be_deleted(removed_log)
             self.info(
                 "Log for partition %s is renamed to %s and is scheduled for deletion",
@@ -673,6 +694,38 @@ class LogManager(LogDirectories):
         for topic_partition, log in [*self._current_logs.items(), *self._future_logs.items()]:
             by_dir.setdefault(str(log.dir.parent), {})[topic_partition] = log
         return by_dir
+
+
+class _LoadProgress:
+    """Says how far the loading of a directory is.
+
+    A line comes whenever a log is finished a few seconds after the last line, and with the last log. After a crash
+    thousands of logs take minutes, and nothing else tells how many are still to come.
+
+    Thread: those of the directory's pool.
+    """
+
+    INTERVAL_MS = 5000
+
+    def __init__(self, logging: Logging, dir: pathlib.Path, total: int, time: Time) -> None:
+        self._logging = logging  # const
+        self._dir = dir  # const
+        self._total = total  # const
+        self._time = time  # const
+        self._start_ms = time.milliseconds()  # const
+        self._done = AtomicInteger()  # atomic
+        self._said_at_ms = AtomicLong(self._start_ms)  # atomic
+
+    def log_done(self) -> None:
+        """Count a log that was loaded, or could not be."""
+        done = self._done.increment_and_get()
+        now, said_at_ms = self._time.milliseconds(), self._said_at_ms.get()
+        if done < self._total and (
+            now - said_at_ms < self.INTERVAL_MS or not self._said_at_ms.compare_and_set(said_at_ms, now)
+        ):
+            return
+        ms = now - self._start_ms
+        self._logging.info("Finished with %d of %d logs in %s after %d ms", done, self._total, self._dir, ms)
 
 
 def _flush_and_close(log: Log) -> Callable[[], None]:

@@ -68,8 +68,9 @@ class LogSegment(Logging):
     Differs: the places of the last few hundred batches are kept in memory (`_tail`), so that reads near the end of
         the log, which are nearly all reads, need neither the index nor a scan of the file. `sanity_check` also
         looks whether index entries point at batches, which finds an index that is random bytes of the right length,
-        and treats an index that had to be created anew as missing. `recover` also cuts at an impossible offset or
-        magic, where Kafka drops the segment or writes a wrong index entry.
+        and treats an index that had to be created anew as missing: the time index, too, which Kafka leaves empty, so
+        that times are looked for in vain. `recover` also cuts at an impossible offset or magic, where Kafka drops the
+        segment or writes a wrong index entry.
     """
 
     def __init__(
@@ -92,8 +93,8 @@ class LogSegment(Logging):
         self.base_offset = base_offset  # const
         self.index_interval_bytes = index_interval_bytes  # const
         self.roll_jitter_ms = roll_jitter_ms  # const
-        self.max_segment_ms = max_segment_ms  # const
-        self.max_segment_bytes = max_segment_bytes  # const
+        self.max_segment_ms = max_segment_ms  # volatile: writer under Log.lock
+        self.max_segment_bytes = max_segment_bytes  # volatile: writer under Log.lock
         self.time = time  # const
         self._created = time.milliseconds()  # volatile: writer under Log.lock
         self._bytes_since_last_index_entry = 0  # volatile: writer under Log.lock
@@ -179,6 +180,9 @@ class LogSegment(Logging):
         self.offset_index.sanity_check()
         self._check_index_against_log()
         if time_index_file_newly_created:
+            magic = os.pread(self.log.fd, 1, FileRecords.MAGIC_OFFSET)
+            if magic > b"\0":  # the oldest format has no timestamps to index
+                raise CorruptIndexException(f"Time index file {self.time_index.file.absolute()} did not exist")
             self.time_index.resize(0)
         self.time_index.sanity_check()
         self.txn_index.sanity_check()
@@ -412,11 +416,15 @@ class LogSegment(Logging):
     # ---- recovery and truncation ----------------------------------------------------------------------------------
 
     def recover(
-        self, producer_state_manager: ProducerStateManager, leader_epoch_cache: LeaderEpochCache | None = None
+        self,
+        producer_state_manager: ProducerStateManager,
+        leader_epoch_cache: LeaderEpochCache | None = None,
+        before_truncation: Callable[[], None] | None = None,
     ) -> int:
         """Rebuild the indexes from the file, cut it behind the last valid batch, and return the bytes cut off.
 
-        `producer_state_manager` holds the state before this segment and is brought to its end.
+        `producer_state_manager` holds the state before this segment and is brought to its end. `before_truncation` is
+        called if there is something to cut off.
         """
         self.offset_index.reset()
         self.time_index.reset()
@@ -434,7 +442,9 @@ class LogSegment(Logging):
                 if batch.max_timestamp() > self._max_timestamp_so_far:
                     self._max_timestamp_so_far = batch.max_timestamp()
                     self._offset_of_max_timestamp = batch.last_offset()
-                if valid_bytes - last_index_entry > self.index_interval_bytes:
+                # one append of several batches had one entry at most, so here there may be too many
+                is_full = self.offset_index.is_full or self.time_index.is_full
+                if valid_bytes - last_index_entry > self.index_interval_bytes and not is_full:
                     self.offset_index.append(batch.base_offset(), valid_bytes)
                     self.time_index.maybe_append(self._max_timestamp_so_far, self._offset_of_max_timestamp)
                     last_index_entry = valid_bytes
@@ -451,6 +461,8 @@ class LogSegment(Logging):
         truncated = self.log.size_in_bytes() - valid_bytes
         if truncated > 0:
             self.debug("Truncated %d invalid bytes at the end of segment %s during recovery", truncated, self.log.file)
+            if before_truncation is not None:
+                before_truncation()
         self.log.truncate_to(valid_bytes)
         self.offset_index.trim_to_valid_size()
         # as closing a segment does

@@ -55,7 +55,7 @@ class OffsetIndex(AbstractIndex):
         """The last entry of the file, (base offset, 0) if it has none. Caller holds lock."""
         if self._entries == 0:
             return OffsetPosition(self.base_offset, 0)
-        return self._parse_entry(self._mapped(), self._entries - 1)
+        return self._parse_entry(self._stored(self._entries - 1), 0)
 
     @property
     def last_offset(self) -> int:
@@ -97,8 +97,8 @@ class OffsetIndex(AbstractIndex):
         """The n-th entry as it is stored, with the offset relative to the base; raises ValueError."""
         if n >= self._entries:
             raise ValueError(f"Attempt to fetch the {n}th entry from an index of size {self._entries}.")
-        idx = self._mapped()
-        return OffsetPosition(self._relative_offset(idx, n), self._physical(idx, n))
+        stored = self._stored(n)
+        return OffsetPosition(self._relative_offset(stored, 0), self._physical(stored, 0))
 
     def append(self, offset: int, position: int) -> None:
         """Add an entry; raises InvalidOffsetException unless `offset` is above the last, ValueError if full."""

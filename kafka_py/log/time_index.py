@@ -63,14 +63,14 @@ class TimeIndex(AbstractIndex):
         """The last entry as the file has it. Caller holds lock."""
         if self._entries == 0:
             return TimestampOffset(_NO_TIMESTAMP, self.base_offset)
-        return self._parse_entry(self._mapped(), self._entries - 1)
+        return self._parse_entry(self._stored(self._entries - 1), 0)
 
     def entry(self, n: int) -> TimestampOffset:
         """The n-th entry as it is stored, with the offset relative to the base; raises ValueError."""
         if n >= self._entries:
             raise ValueError(f"Attempt to fetch the {n}th entry from a time index of size {self._entries}.")
-        idx = self._mapped()
-        return TimestampOffset(self._timestamp(idx, n), self._relative_offset(idx, n))
+        stored = self._stored(n)
+        return TimestampOffset(self._timestamp(stored, 0), self._relative_offset(stored, 0))
 
     def _key_at(self, idx: mmap.mmap | bytes, n: int) -> int:
         return self._timestamp(idx, n)
@@ -161,11 +161,10 @@ class TimeIndex(AbstractIndex):
     def sanity_check(self) -> None:
         """Raise CorruptIndexException if the last entry or the file's length is impossible."""
         last_timestamp, last_offset = self._last_entry
-        if self._entries != 0 and last_timestamp < self._timestamp(self._mapped(), 0):
+        if self._entries != 0 and last_timestamp < self.entry(0).timestamp:
             raise CorruptIndexException(
                 f"Corrupt time index found, time index file ({self.file.absolute()}) has non-zero size but the last "
-                f"timestamp is {last_timestamp} which is less than the first timestamp "
-                f"{self._timestamp(self._mapped(), 0)}"
+                f"timestamp is {last_timestamp} which is less than the first timestamp {self.entry(0).timestamp}"
             )
         if self._entries != 0 and last_offset < self.base_offset:
             raise CorruptIndexException(

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from kafka_py.log.log_manager import LogManager
     from kafka_py.network.socket_server import SocketServer
     from kafka_py.server.kafka_config import KafkaConfig
+    from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 
 META_PROPERTIES = "meta.properties"
 
@@ -31,6 +32,7 @@ class KafkaServerIdentity(KafkaMetricsGroup):
     """The part of KafkaServer that finds out and keeps who it is.
 
     Thread: that of KafkaServer.startup.
+    Differs: a log directory that takes no meta.properties goes offline, where Kafka exits.
     """
 
     logger_name = "kafka.server.KafkaServer"
@@ -39,6 +41,7 @@ class KafkaServerIdentity(KafkaMetricsGroup):
     broker_metadata_checkpoints: dict[str, BrokerMetadataCheckpoint]
     _zk_client: KafkaZkClient | None = None
     log_manager: LogManager | None = None
+    log_dir_failure_channel: LogDirFailureChannel | None = None
     socket_server: SocketServer | None = None
 
     @property
@@ -130,15 +133,17 @@ class KafkaServerIdentity(KafkaMetricsGroup):
         return broker_id, offline_dirs
 
     def _checkpoint_broker_id(self, broker_id: int) -> None:
-        """Write meta.properties into every log directory that works and has none."""
+        """Write meta.properties into every log directory that works and has none; where that fails it goes offline."""
         assert self.log_manager is not None
-        missing = [
-            checkpoint
-            for log_dir, checkpoint in self.broker_metadata_checkpoints.items()
-            if self.log_manager.is_log_dir_online(os.path.abspath(log_dir)) and checkpoint.read() is None
-        ]
-        for checkpoint in missing:
-            checkpoint.write(BrokerMetadata(broker_id))
+        for log_dir, checkpoint in self.broker_metadata_checkpoints.items():
+            path = os.path.abspath(log_dir)
+            try:
+                if self.log_manager.is_log_dir_online(path) and checkpoint.read() is None:
+                    checkpoint.write(BrokerMetadata(broker_id))
+            except OSError as e:
+                assert self.log_dir_failure_channel is not None
+                msg = f"Failed to write {META_PROPERTIES} in directory {path}"
+                self.log_dir_failure_channel.maybe_add_offline_log_dir(path, msg, e)
 
     def _generate_broker_id(self) -> int:
         """The next number of /brokers/seqid, above the ids that may be configured."""

@@ -17,6 +17,7 @@ class LogDirFailureChannel(Logging):
 
     Mirrors: kafka.server.LogDirFailureChannel
     Thread: any may report; LogDirFailureHandler takes.
+    Differs: has `has_offline_log_dir` of later versions.
     """
 
     def __init__(self, log_dir_num: int) -> None:
@@ -30,6 +31,10 @@ class LogDirFailureChannel(Logging):
         self.error(msg, exc=e)
         if self._offline_log_dirs.put_if_absent(log_dir, log_dir) is None:
             self._offline_log_dir_queue.offer(log_dir)
+
+    def has_offline_log_dir(self, log_dir: str) -> bool:
+        """Whether `log_dir` (absolute path) was reported; it may be in service for another moment."""
+        return log_dir in self._offline_log_dirs
 
     def take_next_offline_log_dir(self) -> str:
         """Wait for the next directory that went offline and return it."""

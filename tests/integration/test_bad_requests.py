@@ -11,9 +11,13 @@ from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic, topic_name, wait_for_leaders
 from tests.integration.support import children, rss, wait_until, zookeeper
 from tests.integration.wire import (
+    ALTER_CONFIGS,
     CONTROLLED_SHUTDOWN,
+    CREATE_PARTITIONS,
     CREATE_TOPICS,
+    DELETE_RECORDS,
     DELETE_TOPICS,
+    DESCRIBE_CONFIGS,
     FETCH,
     FIND_COORDINATOR,
     INIT_PRODUCER_ID,
@@ -329,6 +333,82 @@ def test_init_producer_id(
     answer = connection.call(INIT_PRODUCER_ID, 0, string(transactional_id) + i32(timeout))
     assert codes(answer)[0] in expected
     assert (next(values_of(answer, "producer_id")) >= 0) == (expected == [0])
+
+
+# -- Partitions, records and configurations -------------------------------------------------------------------------
+
+
+def create_partitions(*topics: tuple[bytes, int, Sequence[Sequence[int]] | None]) -> bytes:
+    """Topic, new number of partitions, and the replicas of the new ones."""
+    entries = []
+    for name, count, assignment in topics:
+        replicas = i32(-1) if assignment is None else array(*(array(*map(i32, brokers)) for brokers in assignment))
+        entries.append(string(name) + i32(count) + replicas)
+    return array(*entries) + i32(5000) + i8(0)
+
+
+def test_partitions_that_cannot_be_added(connection: Connection, topic: bytes) -> None:
+    for wanted, expected in (
+        ((topic, 1, None), 37),
+        ((topic, 0, None), 37),
+        ((topic, -5, None), 37),
+        ((topic, 2, [[99]]), 39),
+        ((topic, 2, [[0, 0]]), 39),
+        ((topic, 3, [[0]]), 39),
+        ((b"no-such-topic", 3, None), 3),
+    ):
+        assert codes(connection.call(CREATE_PARTITIONS, 0, create_partitions(wanted))) == [expected], wanted
+    twice = create_partitions((topic, 2, None), (topic, 3, None))
+    assert codes(connection.call(CREATE_PARTITIONS, 0, twice)) == [42]
+    assert codes(connection.call(METADATA, 5, metadata(topic))) == [0, 0], "one topic, one partition"
+
+
+def test_records_that_cannot_be_deleted(connection: Connection, topic: bytes) -> None:
+    for name, partition, offset, expected in (
+        (topic, 0, 4, 1),
+        (topic, 0, 2**62, 1),
+        (topic, 0, -7, 1),
+        (topic, 0, -(2**63), 1),
+        (topic, 5, 0, 3),
+        (b"no-such-topic", 0, 0, 3),
+        (topic, 0, 0, 0),
+    ):
+        body = array(string(name) + array(i32(partition) + i64(offset))) + i32(2000)
+        assert codes(connection.call(DELETE_RECORDS, 0, body)) == [expected], (name, partition, offset)
+    assert codes(connection.call(FETCH, 7, fetch(topic, 0))) == [0, 0], "the first record is still there"
+
+
+TOPIC, BROKER = 2, 4
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "expected"),
+    [(99, b"x", 42), (0, b"x", 42), (BROKER, b"1", 42), (BROKER, b"abc", 42), (TOPIC, b"a/b", 17)],
+    ids=repr,
+)
+def test_configs_that_cannot_be_described(connection: Connection, kind: int, name: bytes, expected: int) -> None:
+    body = array(i8(kind) + string(name) + i32(-1))
+    assert codes(connection.call(DESCRIBE_CONFIGS, 0, body)) == [expected]
+
+
+def test_a_negative_kind_of_config_is_no_request(connection: Connection) -> None:
+    connection.send(request(DESCRIBE_CONFIGS, 0, array(i8(-1) + string(b"x") + i32(-1))))
+    assert connection.receive() is None
+
+
+def alter_configs(kind: int, name: bytes, key: bytes, value: bytes | None) -> bytes:
+    return array(i8(kind) + string(name) + array(string(key) + string(value))) + i8(0)
+
+
+def test_configs_that_cannot_be_altered(connection: Connection, topic: bytes) -> None:
+    for body, expected in (
+        (alter_configs(TOPIC, topic, b"retention.ms", b"soon"), 42),
+        (alter_configs(TOPIC, topic, b"no.such.config", b"1"), 40),
+        (alter_configs(77, topic, b"retention.ms", b"1"), 42),
+        (alter_configs(TOPIC, b"no-such-topic", b"retention.ms", b"soon"), -1),
+        (alter_configs(BROKER, b"99", b"num.io.threads", b"4"), 42),
+    ):
+        assert codes(connection.call(ALTER_CONFIGS, 0, body)) == [expected], body
 
 
 # -- What only brokers send ------------------------------------------------------------------------------------------

@@ -15,6 +15,7 @@ from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.log.log import Log
 from kafka_py.log.log_append_info import LogAppendInfo
 from kafka_py.log.log_config import LogConfig
+from kafka_py.log.producer_state_manager import ProducerStateManager
 from kafka_py.log.transaction_index import AbortedTxn
 from kafka_py.server.broker_topic_stats import BrokerTopicStats
 from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
@@ -71,8 +72,10 @@ class Logs:
         recovery_point: int = 0,
         max_producer_id_expiration_ms: int = 60 * 60 * 1000,
         producer_id_expiration_check_interval_ms: int = 10 * 60 * 1000,
+        producer_state_manager: ProducerStateManager | None = None,
     ) -> Log:
-        log = Log.apply(
+        topic_partition = Log.parse_topic_partition_name(self.dir)
+        log = Log(
             dir=self.dir,
             config=config or log_config(),
             log_start_offset=log_start_offset,
@@ -82,6 +85,9 @@ class Logs:
             time=self.time,
             max_producer_id_expiration_ms=max_producer_id_expiration_ms,
             producer_id_expiration_check_interval_ms=producer_id_expiration_check_interval_ms,
+            topic_partition=topic_partition,
+            producer_state_manager=producer_state_manager
+            or ProducerStateManager(topic_partition, self.dir, max_producer_id_expiration_ms),
             log_dir_failure_channel=self.channel,
         )
         self._opened.append(log)

@@ -26,6 +26,7 @@ from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.log.log import Log
 from kafka_py.log.log_append_info import LogAppendInfo
 from kafka_py.log.log_config import LogConfig
+from kafka_py.message.compression_codec import BrokerCompressionCodec
 from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from tests.log.log_harness import (
     GZIP,
@@ -55,7 +56,11 @@ def sparse_log(logs: Logs) -> Log:
 
 
 @pytest.mark.ported("LogTest.testLoadEmptyLog")
-def test_first_append(logs: Logs) -> None:
+@pytest.mark.parametrize("files", [False, True], ids=["no files", "empty files"])
+def test_first_append(logs: Logs, files: bool) -> None:
+    if files:
+        Log.log_file(logs.dir, 0).touch()
+        Log.offset_index_file(logs.dir, 0).touch()
     log = logs.create()
     info = as_leader(log, logs.now_record())
     assert (info.first_offset, info.last_offset, info.shallow_count) == (0, 0, 1)
@@ -321,6 +326,16 @@ def test_log_append_time(logs: Logs) -> None:
     info = as_leader(log, singleton(timestamp=5))
     assert info.log_append_time == logs.time.milliseconds() == info.max_timestamp
     assert next(iter(log.read_uncommitted(0, 1000).records.records())).timestamp() == logs.time.milliseconds()
+
+
+@pytest.mark.ported("BrokerCompressionTest.testBrokerSideCompression")
+@pytest.mark.parametrize("of_the_broker", BrokerCompressionCodec.broker_compression_options)
+@pytest.mark.parametrize("of_the_producer", CompressionType.values(), ids=lambda codec: str(codec.name))
+def test_the_brokers_compression_wins(logs: Logs, of_the_producer: CompressionType, of_the_broker: str) -> None:
+    log = logs.create(log_config(compression_type=of_the_broker))
+    as_leader(log, records_of(b"hello", b"there", compression_type=of_the_producer))
+    expected = {"producer": of_the_producer.name, "uncompressed": "none"}.get(of_the_broker, of_the_broker)
+    assert next(log.read_uncommitted(0, 4096).records.batches()).compression_type().name == expected
 
 
 def test_compression_type_of_the_broker(logs: Logs) -> None:

@@ -6,6 +6,7 @@ import itertools
 import logging
 import os
 import pathlib
+from collections.abc import Iterable
 
 import crc32c
 import pytest
@@ -443,18 +444,24 @@ def test_known_keys_take_no_room(logs: Logs) -> None:
     assert table.get(b"35") == 300
 
 
+def invalid_cleaned_message(first: int, keys: Iterable[int]) -> MemoryRecords:
+    """KAFKA-4298: magic 1 outside, 0 inside. The values are the offsets."""
+    builder = MemoryRecords.builder(1024, 1, GZIP, base_offset=first)
+    for i, k in enumerate(keys):
+        inner = LegacyRecord.create(0, RecordBatch.NO_TIMESTAMP, key(k), key(first + i))
+        builder.append_unchecked_with_offset(first + i, inner)
+    return builder.build()
+
+
+@pytest.mark.ported("LogCleanerTest.testClientHandlingOfCorruptMessageSet")
+def test_readers_cope_with_wrappers_that_hold_an_older_magic() -> None:
+    records = MemoryRecords.readable_records(invalid_cleaned_message(50, range(1, 10)).buffer)
+    assert [(r.offset(), int(value_of(r))) for r in records.records()] == [(o, o) for o in range(50, 59)]
+
+
 @pytest.mark.ported("LogCleanerTest.testCleanCorruptMessageSet")
 def test_wrappers_that_hold_an_older_magic_are_mended(logs: Logs) -> None:
     log = logs.create(cleaner_config(compression_type="gzip", segment_bytes=10**6, segment_index_bytes=8192))
-
-    def invalid_cleaned_message(first: int, keys: list[int]) -> MemoryRecords:
-        """KAFKA-4298: magic 1 outside, 0 inside. The values are the offsets."""
-        builder = MemoryRecords.builder(1024, 1, GZIP, base_offset=first)
-        for i, k in enumerate(keys):
-            inner = LegacyRecord.create(0, RecordBatch.NO_TIMESTAMP, key(k), key(first + i))
-            builder.append_unchecked_with_offset(first + i, inner)
-        return builder.build()
-
     log.append_as_follower(invalid_cleaned_message(25, [0, 1, 0, 1]))
     log.append_as_follower(invalid_cleaned_message(50, [3, 4]))
     log.roll()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import logging
 import pathlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 import pytest
 
@@ -288,6 +290,53 @@ def test_unclean_shutdown(managers: Managers, manager: LogManager, threads: int)
         log = again.get_log(tp)
         assert log is not None
         assert log.log_end_offset == 30 + tp.partition
+
+
+@pytest.mark.parametrize(("ms_per_log", "said"), [(0, [8]), (3000, [2, 4, 6, 8]), (60_000, [1, 2, 3, 4, 5, 6, 7, 8])])
+def test_loading_says_how_far_it_is(
+    managers: Managers,
+    manager: LogManager,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+    ms_per_log: int,
+    said: list[int],
+) -> None:
+    for i in range(8):
+        fill(manager.get_or_create_log(TopicPartition("t", i), CONFIG), 1)
+    managers.crash(manager)
+    load = LogManager._load_log
+
+    def slow_load(self: LogManager, *args: Any) -> None:
+        managers.time.sleep(ms_per_log)
+        load(self, *args)
+
+    monkeypatch.setattr(LogManager, "_load_log", slow_load)
+    with caplog.at_level(logging.INFO):
+        managers.create(threads=1)
+    lines = [line for line in caplog.messages if line.startswith(("Recovering the", "Finished with"))]
+    assert lines == [
+        f"Recovering the 8 logs of {managers.dir}, because it holds no clean shutdown file",
+        *(f"Finished with {n} of 8 logs in {managers.dir} after {n * ms_per_log} ms" for n in said),
+    ]
+
+
+def test_a_log_that_cannot_be_read_takes_its_directory_offline(
+    managers: Managers, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    dirs = [tmp_path / name for name in "ab"]
+    manager = managers.create(dirs)
+    logs = [manager.get_or_create_log(TopicPartition("t", i), CONFIG) for i in range(4)]
+    managers.crash(manager)
+    broken, fine = logs[0].dir.parent, logs[1].dir.parent
+    Log.log_file(logs[0].dir, 0).unlink()
+    Log.log_file(logs[0].dir, 0).mkdir()  # opening the file fails, as on a bad disk
+    with caplog.at_level(logging.INFO):
+        again = managers.create(dirs)
+    assert managers.channel.take_next_offline_log_dir() == str(broken)
+    again.handle_log_dir_failure(str(broken))  # what ReplicaManager does with it
+    assert {log.dir.parent for log in again.all_logs} == {fine}
+    # the log that failed counts as well
+    assert f"Finished with 2 of 2 logs in {broken} after 0 ms" in caplog.messages
 
 
 def test_log_start_offset_survives_a_restart(managers: Managers, manager: LogManager) -> None:

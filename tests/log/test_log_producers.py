@@ -10,8 +10,12 @@ from kafka_py.common.errors import (
     TransactionCoordinatorFencedException,
 )
 from kafka_py.common.record.control_record_type import ControlRecordType
-from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.record.memory_records import BatchRetention, MemoryRecords, RecordFilter
+from kafka_py.common.record.record import Record
+from kafka_py.common.record.record_batch import RecordBatch
+from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.requests.isolation_level import IsolationLevel
+from kafka_py.common.topic_partition import TopicPartition
 from tests.log.log_harness import (
     Logs,
     aborted,
@@ -137,6 +141,42 @@ def test_truncation_without_snapshots(logs: Logs) -> None:
     logs.delete_producer_snapshot_files()
     log.truncate_to(1)
     assert log.active_producers_with_last_sequence() == {1: 0}
+
+
+class WithoutKeys(RecordFilter):
+    """Keeps the records that have no key, and what the batches say of their producer."""
+
+    def check_batch_retention(self, batch: RecordBatch) -> BatchRetention:
+        return BatchRetention.RETAIN_EMPTY
+
+    def should_retain_record(self, record_batch: RecordBatch, record: Record) -> bool:
+        return not record.has_key()
+
+
+@pytest.mark.ported("LogTest.testUpdateProducerIdMapWithCompactedData")
+@pytest.mark.ported("LogTest.testRebuildProducerIdMapWithCompactedData")
+@pytest.mark.ported("LogTest.testRebuildProducerStateWithEmptyCompactedBatch")
+@pytest.mark.parametrize("keys", [(None, b"k", None, b"k"), (b"k", b"k")], ids=["gaps", "nothing left"])
+def test_producer_state_from_compacted_batches(logs: Logs, keys: tuple[bytes | None, ...]) -> None:
+    """The last sequence is the batch's, not the one of the last record that compaction left."""
+    original = MemoryRecords.with_records(
+        *(SimpleRecord(logs.time.milliseconds(), key, b"v") for key in keys),
+        producer_id=1,
+        producer_epoch=0,
+        base_sequence=0,
+        initial_offset=23,
+        partition_leader_epoch=0,
+    )
+    compacted = original.filter_to(TopicPartition("foo", 0), WithoutKeys(), 2048, 2**31 - 1).output
+    end = 23 + len(keys)
+    log = logs.create()
+    log.append_as_follower(MemoryRecords.readable_records(compacted))
+    assert [offset - 23 for offset in offsets(log)] == [i for i, key in enumerate(keys) if key is None]
+    assert log.active_producers_with_last_sequence() == {1: len(keys) - 1}
+    as_follower(log, records_of(b"e", b"f", initial_offset=end))
+    log.truncate_to(end)  # the state is built again, from the log
+    assert log.log_end_offset == end
+    assert log.active_producers_with_last_sequence() == {1: len(keys) - 1}
 
 
 @pytest.mark.ported("LogTest.testLoadProducersAfterDeleteRecordsMidSegment")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import random
 import shutil
@@ -10,8 +11,10 @@ import pytest
 
 from kafka_py.common.errors import OutOfOrderSequenceException
 from kafka_py.common.record.control_record_type import ControlRecordType
+from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.log.index_entry import TimestampOffset
 from kafka_py.log.log import Log
+from kafka_py.log.producer_state_manager import ProducerStateManager
 from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import EpochEntry
 from tests.log.log_harness import (
     Logs,
@@ -71,13 +74,16 @@ def test_log_recovers_to_correct_offset(logs: Logs, recovery_point: int) -> None
 
 @pytest.mark.ported("LogTest.testIndexRebuild")
 @pytest.mark.parametrize("clean", [False, True])
-def test_missing_indexes_are_rebuilt(logs: Logs, clean: bool) -> None:
+@pytest.mark.parametrize("missing", [("index", "timeindex"), ("index",), ("timeindex",)], ids="+".join)
+def test_missing_indexes_are_rebuilt(logs: Logs, clean: bool, missing: tuple[str, ...]) -> None:
     log = logs.create(CONFIG)
     now = fill(logs, log, 60)
     log.close()
-    for pattern in ("*.index", "*.timeindex"):
-        for file in logs.dir.glob(pattern):
+    for suffix in missing:
+        for file in logs.dir.glob(f"*.{suffix}"):
             file.unlink()
+    for file in logs.dir.glob("*.log"):
+        os.utime(file, (0, 0))  # so that the age of a file is not taken for that of its newest record
     if clean:
         logs.mark_clean_shutdown()
     log = logs.create(CONFIG, recovery_point=60 if clean else 0)
@@ -354,7 +360,33 @@ def test_corrupt_producer_snapshot_is_rebuilt(logs: Logs) -> None:
     assert log.log_end_offset == 20
 
 
+class CountedReloads(ProducerStateManager):
+    """Counts how often it is brought to an offset by reading snapshots."""
+
+    reloads = 0
+
+    def truncate_and_reload(self, log_start_offset: int, log_end_offset: int, current_time_ms: int) -> None:
+        self.reloads += 1
+        super().truncate_and_reload(log_start_offset, log_end_offset, current_time_ms)
+
+
+@pytest.mark.ported("LogTest.testSkipTruncateAndReloadIfOldMessageFormatAndNoCleanShutdown")
+@pytest.mark.ported("LogTest.testSkipTruncateAndReloadIfOldMessageFormatAndCleanShutdown")
 @pytest.mark.ported("LogTest.testSkipTruncateAndReloadIfNewMessageFormatAndCleanShutdown")
+@pytest.mark.parametrize(
+    ("version", "clean", "reloads"),
+    [("0.10.2", False, 0), ("0.10.2", True, 0), ("0.11.0", True, 0), ("0.11.0", False, 1)],
+)
+def test_producers_are_looked_for_only_where_there_may_be_some(
+    logs: Logs, version: str, clean: bool, reloads: int
+) -> None:
+    if clean:
+        logs.mark_clean_shutdown()
+    manager = CountedReloads(TopicPartition("topic", 0), logs.dir)
+    logs.create(log_config(message_format_version=version), producer_state_manager=manager)
+    assert manager.reloads == reloads
+
+
 @pytest.mark.ported("LogTest.testInitializationOfProducerSnapshotsUpgradePath")
 def test_upgrade_writes_empty_snapshots_without_a_scan(logs: Logs) -> None:
     config = log_config(segment_bytes=64 * 10)

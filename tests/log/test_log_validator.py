@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import gzip
 import random
 import struct
+import tracemalloc
+import zlib
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -17,6 +22,7 @@ from kafka_py.common.errors import (
 from kafka_py.common.long_ref import LongRef
 from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.control_record_type import ControlRecordType
+from kafka_py.common.record.decompression_stream import MAX_RECORD_SIZE
 from kafka_py.common.record.default_record_batch import DefaultRecordBatch
 from kafka_py.common.record.end_transaction_marker import EndTransactionMarker
 from kafka_py.common.record.legacy_record import LegacyRecord
@@ -142,7 +148,7 @@ def test_log_append_time_without_recompression(magic: int) -> None:
     ("delta", "count", "fine"),
     [
         *((2, 3, True), (0, 3, False), (15, 3, False), (-3, 3, False), (2, -3, False), (2, 6, False)),
-        *((2, 0, False), ((1 << 31) - 1, 3, False), (5, 6, False), (1, 2, False)),
+        *((2, 0, False), (-3, -2, False), ((1 << 31) - 1, 3, False), (5, 6, False), (1, 2, False)),
     ],
 )
 @pytest.mark.parametrize("codec", [NONE, GZIP])
@@ -188,10 +194,17 @@ def test_non_compressed(magic: int) -> None:
 @pytest.mark.parametrize("target", CompressionType.values()[1:4])
 def test_recompression(magic: int, target: CompressionType) -> None:
     timestamps = [NOW - 1, NOW + 1, NOW]
-    records = MemoryRecords.with_records(*(SimpleRecord(t, b"k", b"v") for t in timestamps), magic=magic)
-    result = validate(records, magic, NONE, target, diff=1000, offset=10)
+    state: dict[str, Any] = {}
+    if magic == 2:
+        state = {"producer_id": 1324, "producer_epoch": 10, "base_sequence": 984, "is_transactional": True}
+    records = MemoryRecords.with_records(*(SimpleRecord(t, b"k", b"v") for t in timestamps), magic=magic, **state)
+    result = validate(records, magic, NONE, target, diff=1000, offset=10, epoch=40)
     assert result.message_size_maybe_changed
     check_batches(result.validated_records, magic, target)
+    for batch in result.validated_records.batches():
+        of_the_producer = (batch.producer_id(), batch.producer_epoch(), batch.base_sequence(), batch.is_transactional())
+        assert of_the_producer == ((1324, 10, 984, True) if magic == 2 else (-1, -1, -1, False))
+        assert batch.partition_leader_epoch() == (40 if magic == 2 else -1)
     assert [record.timestamp() for record in result.validated_records.records()] == timestamps
     assert offsets_of(result.validated_records) == [10, 11, 12]
     assert (result.max_timestamp, result.shallow_offset_of_max_timestamp) == (NOW + 1, 12)
@@ -441,9 +454,7 @@ def batch_with(body: bytes, codec: CompressionType = NONE) -> MemoryRecords:
     """A batch of one record with that body and a right checksum."""
     records = records_of(2, codec=NONE, count=1)
     if codec is not NONE:
-        import gzip  # the standard library's framing, not ours
-
-        body = gzip.compress(body)
+        body = gzip.compress(body)  # the standard library's framing, not ours
     out = bytearray(records.buffer[:61]) + body
     out[22] = codec.id
     struct.pack_into(">i", out, 8, len(out) - 12)
@@ -491,6 +502,58 @@ def test_negative_record_length() -> None:
         validate(batch_with(body), 2)
     with pytest.raises(ValueError, match="negative record length"):
         validate(batch_with(body, GZIP), 2, GZIP)
+
+
+def many_records_of_zeros(count: int, size: int) -> bytes:
+    """Compressed records of so many bytes each, to be put together without holding them all at once."""
+    compressed = bytearray()
+    packer = zlib.compressobj(9, zlib.DEFLATED, 16 + zlib.MAX_WBITS)
+    for i in range(count):
+        compressed += packer.compress(body_of(0, i, 1, b"k", size, bytes(size), 0))
+    return bytes(compressed + packer.flush())
+
+
+def peak_memory_of(action: Callable[[], object]) -> int:
+    tracemalloc.start()
+    try:
+        action()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+@pytest.mark.parametrize("counted", [16, 1], ids=["as many as the header says", "more than the header says"])
+def test_a_small_batch_that_unpacks_to_much_is_never_held_as_a_whole(counted: int) -> None:
+    packed = many_records_of_zeros(16, 1 << 20)
+    records = batch_with(packed)
+    for at, number in (
+        (DefaultRecordBatch.LAST_OFFSET_DELTA_OFFSET, counted - 1),
+        (DefaultRecordBatch.RECORDS_COUNT_OFFSET, counted),
+    ):
+        struct.pack_into(">i", records.buffer, at, number)
+    records.buffer[22] = GZIP.id
+    assert len(packed) < 1 << 15
+
+    def check() -> None:
+        if counted == 16:
+            assert validate(records, 2, GZIP).validated_records is records
+        else:
+            with pytest.raises(InvalidRecordException):
+                validate(records, 2, GZIP)
+
+    assert peak_memory_of(check) < 6 << 20, "of 16 MB"
+
+
+@pytest.mark.parametrize("claimed", [MAX_RECORD_SIZE + 1, (1 << 31) - 1])
+def test_a_record_longer_than_anything_that_could_be_stored_is_refused(claimed: int) -> None:
+    """On its claim alone: nothing is set aside for it, and its bytes are not waited for."""
+    records = batch_with(body_of(0, 0, 1, b"k", claimed - 8, bytes(1 << 20), length=claimed), GZIP)
+
+    def check() -> None:
+        with pytest.raises(KafkaException, match="Failed to decompress record stream"):
+            validate(records, 2, GZIP)
+
+    assert peak_memory_of(check) < 3 << 20
 
 
 @pytest.mark.parametrize("codec", CompressionType.values()[1:])

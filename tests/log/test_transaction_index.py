@@ -58,6 +58,7 @@ def test_newer_version_is_corrupt(tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.ported("TransactionIndexTest.testLastOffsetMustIncrease")
+@pytest.mark.ported("TransactionIndexTest.testLastOffsetCannotDecrease")
 @pytest.mark.parametrize("last_offset", [15, 10])
 def test_last_offset_must_increase(index: TransactionIndex, last_offset: int) -> None:
     index.append(AbortedTxn.of(1, 5, 15, 13))

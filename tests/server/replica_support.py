@@ -185,7 +185,7 @@ class FakeLogManager:
 
     def close(self) -> None:
         for log in self.logs.values():
-            log.close()
+            log.close_handlers()
 
 
 class FakeMetadataCache:

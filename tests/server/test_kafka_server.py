@@ -171,12 +171,15 @@ def test_what_is_registered(servers: Any, monkeypatch: pytest.MonkeyPatch) -> No
 
 
 @pytest.mark.ported("KafkaConfigTest.testLogDefaults")
+@pytest.mark.ported("LogConfigTest.testKafkaConfigToProps")
 def test_topic_defaults_are_the_brokers_options() -> None:
-    config = kafka_config(log__retention__hours=1, log__segment__bytes=14, compression__type="gzip")
+    hours = {"log__retention__hours": 2, "log__roll__hours": 2, "log__roll__jitter__hours": 2}
+    config = kafka_config(**hours, log__segment__bytes=14, compression__type="gzip")
     props = KafkaServer.copy_kafka_config_to_log(config)
     assert set(props) == set(LogConfig.TOPIC_CONFIG_SYNONYMS)
+    assert [props[name] for name in ("segment.ms", "segment.jitter.ms", "retention.ms")] == [2 * 3600_000] * 3
     log_config = LogConfig(props)
-    assert (log_config.retention_ms, log_config.segment_size) == (3600_000, 14)
+    assert (log_config.retention_ms, log_config.segment_size) == (2 * 3600_000, 14)
     assert log_config.compression_type == "gzip"
 
 

@@ -6,7 +6,6 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/record/FileRecords.java @
 from __future__ import annotations
 
 import os
-import shutil
 import struct
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
@@ -193,12 +192,13 @@ class FileRecords(AbstractRecords):
         self._file = file
 
     def rename_to(self, file: Path | str) -> None:
-        """Rename the file atomically (by copying if that fails); the new name counts even after an error."""
+        """Rename the file atomically; the new name counts even after an error. Raises OSError.
+
+        Never by copying: what is written later through the open descriptor would not be in the copy.
+        """
         target = Path(file)
         try:
             os.replace(self._file, target)
-        except OSError:
-            shutil.move(self._file, target)
         finally:
             self._file = target
 

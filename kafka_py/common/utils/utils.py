@@ -8,6 +8,7 @@ Static methods of Java are functions here: `from kafka_py.common.utils.utils imp
 from __future__ import annotations
 
 import contextlib
+import errno
 import importlib
 import math
 import os
@@ -258,6 +259,8 @@ def atomic_move_with_fallback(
     try:
         os.replace(source, target)
     except OSError as outer:
+        if outer.errno != errno.EXDEV:
+            raise
         try:
             shutil.move(source, target)
         except OSError as inner:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import logging
 import os
@@ -176,6 +177,26 @@ def test_files(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None
         f"Failed to flush directory {tmp_path / 'none'}",
         f"Failed to flush file {tmp_path / 'none'}",
     ]
+
+
+@pytest.mark.parametrize(("code", "copied"), [(errno.EXDEV, True), (errno.EIO, False), (errno.ENOSPC, False)])
+def test_a_move_copies_only_between_file_systems(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, code: int, copied: bool
+) -> None:
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_text("new")
+
+    def fail(*_: object) -> None:
+        raise OSError(code, os.strerror(code))
+
+    monkeypatch.setattr(os, "replace", fail)
+    monkeypatch.setattr(os, "rename", fail)
+    if copied:
+        atomic_move_with_fallback(source, target)
+    else:
+        with pytest.raises(OSError, match=os.strerror(code)):
+            atomic_move_with_fallback(source, target)
+    assert (source.exists(), target.exists()) == (not copied, copied)
 
 
 @pytest.mark.ported("UtilsTest.testRecursiveDelete")

@@ -44,6 +44,14 @@ def test_add_epoch_and_offset(cache: Cache) -> None:
     assert cache.end_offset_for(2) == 11
 
 
+@pytest.mark.ported("LeaderEpochFileCacheTest.shouldSupportEpochsThatDoNotStartFromZero")
+def test_the_first_epoch_need_not_be_zero(cache: Cache) -> None:
+    cache.assign(2, 6)
+    cache.log_end = 7
+    assert cache.end_offset_for(2) == 7
+    assert cache.epoch_entries() == [EpochEntry(2, 6)]
+
+
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldReturnLogEndOffsetIfLatestEpochRequested")
 def test_latest_epoch_ends_at_the_log_end(cache: Cache) -> None:
     cache.with_epochs((2, 11), (2, 12))
@@ -57,6 +65,7 @@ def test_undefined_epoch(cache: Cache) -> None:
 
 
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldNotOverwriteOffsetForALeaderEpochOnceItHasBeenAssigned")
+@pytest.mark.ported("LeaderEpochFileCacheTest.shouldNotOverwriteLogEndOffsetForALeaderEpochOnceItHasBeenAssigned")
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldNotUpdateEpochAndStartOffsetIfItDidNotChange")
 def test_start_of_an_epoch_is_kept(cache: Cache) -> None:
     assert cache.with_epochs((2, 6), (2, 7), (2, 10)).entries() == [(2, 6)]
@@ -167,6 +176,7 @@ def test_clear_latest(cache: Cache, tmp_path: pathlib.Path, offset: int, left: l
 
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldPreserveResetOffsetOnClearEarliestIfOneExists")
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldUpdateSavedOffsetWhenOffsetToClearToIsBetweenEpochs")
+@pytest.mark.ported("LeaderEpochFileCacheTest.shouldUpdateOffsetBetweenEpochBoundariesOnClearEarliest")
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldNotClearAnythingIfOffsetToEarly")
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldNotClearAnythingIfOffsetToFirstOffset")
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldRetainLatestEpochOnClearAllEarliest")
@@ -206,6 +216,7 @@ def test_clear_all(cache: Cache, tmp_path: pathlib.Path) -> None:
 
 
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldFetchLatestEpochOfEmptyCache")
+@pytest.mark.ported("LeaderEpochFileCacheTest.shouldFetchEndOffsetOfEmptyCache")
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldClearEarliestOnEmptyCache")
 @pytest.mark.ported("LeaderEpochFileCacheTest.shouldClearLatestOnEmptyCache")
 def test_empty_cache(cache: Cache) -> None:
