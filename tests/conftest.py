@@ -46,9 +46,7 @@ def metrics_are_as_before() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
-    from pyspark.sql import SparkSession
-
-    from kafka_py.spark import register
+    from kafka_py.spark import register, session_builder
     from kafka_py.tools.java_runtime import spark_java_home
 
     home = spark_java_home(tmp_path_factory.mktemp("java"))
@@ -57,11 +55,8 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
     os.environ["JAVA_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
-        SparkSession.builder.master("local[2]")
-        .appName("kafka_py tests")
+        session_builder("kafka_py tests", "local[2]")
         .config("spark.ui.enabled", "false")
-        .config("spark.sql.session.timeZone", "UTC")
-        .config("spark.python.unix.domain.socket.enabled", "true")
         .config("spark.driver.host", "127.0.0.1")
         .getOrCreate()
     )

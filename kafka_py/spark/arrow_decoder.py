@@ -1,33 +1,52 @@
-"""Record batches of a segment into Arrow columns, by the million per second and without a Python object per record.
+"""Record batches of a segment or a Fetch response into Arrow columns, without a Python object per record.
 
-A chunk of the file holds many batches. Their headers are walked one by one; then all batches of the chunk advance in
-lock-step: one numpy operation reads the i-th length prefix of every batch at once, which gives the position of every
+A buffer holds many batches. Their headers are gathered at once (batch_headers); compressed batches are inflated one
+behind the other (arrow_codecs); then all batches are walked in lock-step (lock_step), which gives the position of every
 record. From there on each field of all records is one vectorised varint read, and keys and values are gathered by
 Arrow's own ``take`` from one array laid over the raw buffer.
 
 Needs numpy and pyarrow, neither Spark nor a broker.
+
+Ours: Spark's connector makes a Java object per record (KafkaRecordToRowConverter).
 """
 
 from __future__ import annotations
 
 import io
+import itertools
 import os
 import struct
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Generator, Iterator, Sequence
+from typing import Any, NamedTuple
 
-import cramjam
-import crc32c
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from kafka_py.common.errors import CorruptRecordException
+from kafka_py.spark.arrow_codecs import Arena
+from kafka_py.spark.batch_headers import (
+    HEADER_SIZE,
+    LOG_OVERHEAD,
+    TIMESTAMP_TYPE_BIT,
+    AbortedFilter,
+    BatchHeaders,
+    Bools,
+    aborted_from_index,
+    batch_headers,
+)
+from kafka_py.spark.legacy_decoder import LegacyRow, legacy_rows
+from kafka_py.spark.lock_step import (
+    VARLONG_BYTES,
+    Bytes,
+    Int64,
+    header_edges,
+    read_varints,
+    record_bounds,
+)
 
-Int32 = npt.NDArray[np.int32]
-Int64 = npt.NDArray[np.int64]
-Bytes = npt.NDArray[np.uint8]
-
+TIMESTAMP = pa.timestamp("us", "UTC")
 SCHEMA = pa.schema(
     [
         ("key", pa.binary()),
@@ -35,362 +54,351 @@ SCHEMA = pa.schema(
         ("topic", pa.string()),
         ("partition", pa.int32()),
         ("offset", pa.int64()),
-        ("timestamp", pa.timestamp("us", "UTC")),
+        ("timestamp", TIMESTAMP),
         ("timestampType", pa.int32()),
     ]
 )
 COLUMNS = tuple(SCHEMA.names)
+# Named and nullable as Spark's to_arrow_schema has it; null where a record has no headers.
+HEADERS_FIELD = pa.field(
+    "headers", pa.list_(pa.field("element", pa.struct([("key", pa.string()), ("value", pa.binary())])))
+)
+SCHEMA_WITH_HEADERS = SCHEMA.append(HEADERS_FIELD)
 
-# base offset, length, leader epoch, magic, crc, attributes, last offset delta, first and max timestamp, producer id,
-# producer epoch, base sequence, record count
-_HEADER = struct.Struct(">qiibIhiqqqhii")
-HEADER_SIZE = _HEADER.size
-LOG_OVERHEAD = 12
-_CRC_START = 21
-# Places in the tuples of walk_batches: (position, size) and then the header's fields.
-POSITION, SIZE, BASE_OFFSET, MAGIC, CRC, ATTRIBUTES, LAST_OFFSET_DELTA, FIRST_TS, MAX_TS, COUNT = (
-    0, 1, 2, 5, 6, 7, 8, 9, 10, 14,
-)  # fmt: skip
-_CODEC_MASK, _TIMESTAMP_TYPE_BIT, _CONTROL_BIT = 0x07, 0x08, 0x20
-_XERIAL = b"\x82SNAPPY\x00"
-_XERIAL_HEADER_SIZE = 16
-_GZIP, _SNAPPY, _LZ4, _ZSTD = 1, 2, 3, 4
-BatchTuple = tuple[int, ...]
-
-
-def walk_batches(buffer: memoryview, end: int) -> tuple[list[BatchTuple], int]:
-    """Headers of the whole batches in buffer[:end], and the position of the first byte behind them.
-
-    Ends at a torn batch and at preallocated zeros. Raises CorruptRecordException for a size no batch can have.
-    """
-    batches: list[BatchTuple] = []
-    position = 0
-    unpack = _HEADER.unpack_from
-    while position + HEADER_SIZE <= end:
-        header = unpack(buffer, position)
-        size = header[1] + LOG_OVERHEAD
-        if header[1] == 0 and header[0] == 0:
-            break  # the zeros of a preallocated file
-        if header[3] != 2:
-            raise CorruptRecordException(
-                f"Found a batch of magic {header[3]} at offset {header[0]}: only magic 2 can be decoded to Arrow"
-            )
-        if size < HEADER_SIZE:
-            raise CorruptRecordException(f"Record batch at offset {header[0]} is too small: {size} bytes")
-        if position + size > end:
-            break
-        batches.append((position, size, *header))
-        position += size
-    return batches, position
+CHUNK_BYTES = 4 << 20
+_INT32 = struct.Struct(">i")
+# Uncompressed batches are decoded so many bytes at a time; their fields then fit the processor's caches.
+_WINDOW_BYTES = 4 << 20
+_SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, two lengths, header count
+_MAX_ARROW_OFFSET = (1 << 31) - 1
+_MAX_MILLISECONDS = (1 << 63) // 1000 - 1
+# Rows of one Arrow batch at most: columns of strings have 32-bit offsets.
+MAX_ROWS = 1 << 20
+_MIN_OFFSET = -(1 << 63)
 
 
-def batch_size_at(buffer: memoryview, position: int, end: int) -> int:
-    """Bytes of the batch that starts there, 0 when not even its size field is within the buffer."""
-    if position + LOG_OVERHEAD > end:
-        return 0
-    return int.from_bytes(buffer[position + 8 : position + 12], "big") + LOG_OVERHEAD
+class _Records(NamedTuple):
+    """The decoded fields of some batches' records, before they are columns."""
 
+    offset: Int64
+    timestamp: Int64  # milliseconds
+    timestamp_type: npt.NDArray[np.int32]
+    binaries: dict[str, pa.Array]  # key, value and headers, as far as wanted
 
-def decompress(codec: int, data: memoryview) -> Any:
-    """The records of one batch, inflated; CorruptRecordException for bytes the codec does not understand."""
-    try:
-        if codec == _GZIP:
-            return cramjam.gzip.decompress(data)
-        if codec == _SNAPPY:
-            return _unsnappy(data)
-        if codec == _LZ4:
-            return cramjam.lz4.decompress(data)
-        if codec == _ZSTD:
-            return cramjam.zstd.decompress(data)
-    except cramjam.DecompressionError as e:
-        raise CorruptRecordException(f"Cannot decompress a batch of codec {codec}: {e}") from e
-    raise CorruptRecordException(f"Unknown compression codec {codec}")
+    def rows(self, start: int, stop: int) -> _Records:
+        """Return the records from start to stop, nothing copied."""
+        return _Records(
+            self.offset[start:stop],
+            self.timestamp[start:stop],
+            self.timestamp_type[start:stop],
+            {name: column.slice(start, stop - start) for name, column in self.binaries.items()},
+        )
 
-
-def _unsnappy(data: memoryview) -> bytes:
-    """Raw snappy, or the framing of snappy-java: a header, then blocks that each say their size."""
-    if bytes(data[:8]) != _XERIAL:
-        return bytes(cramjam.snappy.decompress_raw(data))
-    blocks = []
-    position = _XERIAL_HEADER_SIZE
-    while position + 4 <= len(data):
-        size = int.from_bytes(data[position : position + 4], "big")
-        blocks.append(bytes(cramjam.snappy.decompress_raw(data[position + 4 : position + 4 + size])))
-        position += 4 + size
-    return b"".join(blocks)
-
-
-def _varints(u8: Bytes, position: Int32) -> Int32:
-    """One zigzag varint (of up to five bytes) per position; moves the positions behind them, in place."""
-    byte = u8[position]
-    position += 1
-    if byte.max() < 128:
-        x = byte.astype(np.int32)
-    else:
-        more = byte >> 7
-        second = u8[position]  # read for all; where there is none, the mask drops it
-        x = (byte & 0x7F).astype(np.int32)
-        x |= ((second & 0x7F) * more).astype(np.int32) << 7
-        position += more
-        more &= second >> 7
-        rest = np.flatnonzero(more)
-        shift = 14
-        while rest.size:
-            if shift > 28:
-                raise CorruptRecordException("Varint is too long, the most significant bit in the 5th byte is set")
-            at = position[rest]
-            byte = u8[at]
-            if shift == 28 and bool((byte & 0x70).any()):
-                raise CorruptRecordException("Varint is too long, it does not fit 32 bits")
-            x[rest] |= ((byte & 0x7F).astype(np.int64) << shift).astype(np.int32)
-            position[rest] = at + 1
-            rest = rest[byte > 127]
-            shift += 7
-    unsigned = x.view(np.uint32)
-    return (unsigned >> np.uint32(1)).view(np.int32) ^ -(x & 1)
-
-
-def _varlongs(u8: Bytes, position: Int32) -> Int64:
-    """Like _varints, for zigzag numbers of up to ten bytes (timestamps far from the batch's first one)."""
-    x = np.zeros(len(position), np.uint64)
-    rest = np.arange(len(position))
-    shift = 0
-    while rest.size:
-        if shift > 63:
-            raise CorruptRecordException("Varlong is too long, the most significant bit in the 10th byte is set")
-        at = position[rest]
-        byte = u8[at]
-        x[rest] |= (byte & 0x7F).astype(np.uint64) << np.uint64(shift)
-        position[rest] = at + 1
-        rest = rest[byte > 127]
-        shift += 7
-    return (x >> np.uint64(1)).view(np.int64) ^ -(x & np.uint64(1)).view(np.int64)
-
-
-def _record_starts_in_lock_step(u8: Bytes, starts: Int64, counts: Int64, ends: Int64) -> Int32:
-    """Position of every record's body, batch after batch; all batches advance by one record per step."""
-    order = np.argsort(-counts, kind="stable")
-    position = starts[order].astype(np.int32)
-    sorted_counts = counts[order]
-    first = np.zeros(len(starts), np.int64)
-    np.cumsum(counts[:-1], out=first[1:])
-    target = first[order]
-    out = np.empty(int(counts.sum()), np.int32)
-    live = (len(starts) - np.searchsorted(sorted_counts[::-1], np.arange(int(counts.max())), side="right")).tolist()
-    lanes = position
-    for width in live:  # lanes that have no records left drop off at the tail
-        if width != len(lanes):
-            lanes, target = lanes[:width], target[:width]
-        length = _varints(u8, lanes)
-        if length.min() < 0:
-            raise CorruptRecordException("Found a record with a negative size")
-        out[target] = lanes
-        target += 1
-        lanes += length
-    if not np.array_equal(position, ends[order]):
-        raise CorruptRecordException("The records of a batch do not end where the batch ends")
-    return out
-
-
-def _record_starts_one_by_one(data: Any, starts: Sequence[int], counts: Sequence[int], ends: Sequence[int]) -> Int32:
-    """The same for few batches with many records, where lock-step would take too many steps."""
-    out: list[int] = []
-    append = out.append
-    for position, count, end in zip(starts, counts, ends, strict=True):
-        for _ in range(count):
-            x = data[position]
-            position += 1
-            if x > 127:
-                x &= 0x7F
-                shift = 7
-                while True:
-                    y = data[position]
-                    position += 1
-                    x |= (y & 0x7F) << shift
-                    if y < 128:
-                        break
-                    shift += 7
-            if x & 1 or position + (x >> 1) > end:
-                raise CorruptRecordException("Found a record whose size does not fit its batch")
-            append(position)
-            position += x >> 1
-        if position != end:
-            raise CorruptRecordException("The records of a batch do not end where the batch ends")
-    return np.array(out, np.int32)
+    def chosen(self, which: npt.NDArray[np.intp]) -> _Records:
+        """Return the records of these numbers."""
+        index = pa.array(which)
+        return _Records(
+            self.offset[which],
+            self.timestamp[which],
+            self.timestamp_type[which],
+            {name: column.take(index) for name, column in self.binaries.items()},
+        )
 
 
 class RecordBatchDecoder:
     """Turns the batches of one partition into Arrow record batches of the wanted columns.
 
     The columns are those of Spark's Kafka source, in the order given; keys and values are copied out of the buffer, so
-    the buffer may be used again when decode has returned.
+    the buffer may be used again when a method has returned. Control batches are never shown, nor are transactions in
+    ``aborted``: (producer id, first offset, offset of the abort marker), or a filter.
     """
 
     def __init__(
-        self, topic: str, partition: int, columns: Sequence[str] = COLUMNS, *, check_crcs: bool = True
+        self,
+        topic: str,
+        partition: int,
+        columns: Sequence[str] = COLUMNS,
+        *,
+        check_crcs: bool = True,
+        aborted: Sequence[tuple[int, int, int]] | AbortedFilter | None = None,
     ) -> None:
         self._topic = topic.encode()
         self._partition = partition
         self._columns = tuple(columns)
         self._check_crcs = check_crcs
-        self.schema = pa.schema([SCHEMA.field(name) for name in columns])
+        self._aborted = aborted if isinstance(aborted, AbortedFilter) else aborted_from_index(aborted or ())
+        self._arena: Arena | None = None  # made for the first compressed batch
+        self._topics = pa.array([], pa.string())  # the longest column of topics so far; all are its beginnings
+        self.schema = pa.schema([SCHEMA_WITH_HEADERS.field(name) for name in columns])
 
-    def decode(
-        self, buffer: memoryview, batches: Sequence[BatchTuple], from_offset: int, until_offset: int
-    ) -> pa.RecordBatch | None:
-        """The records with from_offset <= offset < until_offset of these batches, None when there are none.
+    def decode_buffer(
+        self,
+        buffer: memoryview,
+        end: int,
+        from_offset: int,
+        until_offset: int,
+        *,
+        aborted: AbortedFilter | None = None,
+    ) -> tuple[list[pa.RecordBatch], int]:
+        """Records with from_offset <= offset < until_offset of the whole batches in buffer[:end], and where those end.
 
-        The buffer must reach at least one byte beyond the last batch (the varint reader looks ahead). Control batches
-        are skipped. Raises CorruptRecordException for a wrong CRC or records that do not fit.
+        Batches may be of magic 0, 1 and 2; what follows the last whole one is left alone (a Fetch response may end
+        anywhere). ``aborted`` stands in for the decoder's own filter, as each Fetch response brings one. Raises
+        CorruptRecordException for a wrong CRC, offsets that do not rise (both if check_crcs), and whatever cannot be
+        decoded.
         """
-        wanted = [
-            b
-            for b in batches
-            if b[BASE_OFFSET] < until_offset
-            and b[BASE_OFFSET] + b[LAST_OFFSET_DELTA] >= from_offset
-            and not b[ATTRIBUTES] & _CONTROL_BIT
-            and b[COUNT] > 0
-        ]
-        if not wanted:
-            return None
+        headers, consumed = batch_headers(buffer, end)
+        return self.decode_batches(buffer, headers, from_offset, until_offset, aborted=aborted), consumed
+
+    def decode_batches(
+        self,
+        buffer: memoryview,
+        headers: BatchHeaders,
+        from_offset: int,
+        until_offset: int,
+        *,
+        aborted: AbortedFilter | None = None,
+    ) -> list[pa.RecordBatch]:
+        """Like decode_buffer, for batches whose headers were read already."""
+        if not len(headers):
+            return []
+        below = _lowest_offset(headers) < until_offset
+        if not below.all():
+            headers = headers.select(below)
         if self._check_crcs:
-            _check(buffer, wanted)
-        data, starts, ends = _records_area(buffer, wanted)
-        try:
-            decoded = self._columns_of(data, np.array(wanted, np.int64), starts, ends)
-        except IndexError as e:
-            raise CorruptRecordException("A record reaches beyond its batch") from e
-        first, last = wanted[0], wanted[-1]
-        if first[BASE_OFFSET] >= from_offset and last[BASE_OFFSET] + last[LAST_OFFSET_DELTA] < until_offset:
-            return self._table(decoded, None)
-        offsets = decoded["offset"]
-        inside = np.flatnonzero((offsets >= from_offset) & (offsets < until_offset))
-        return self._table(decoded, inside) if inside.size else None
+            _check(buffer, headers)
+        wanted = ~headers.is_control & (headers.last_offset >= from_offset) & (headers.count != 0)
+        aborted = aborted or self._aborted
+        dropped = aborted.aborted(headers, buffer) if aborted else None
+        if dropped is not None:
+            wanted &= ~dropped
+        if not wanted.all():
+            headers = headers.select(wanted)
+        return [
+            table
+            for records in self._decode(buffer, headers)
+            for table in self._tables(_between(records, from_offset, until_offset))
+        ]
 
-    def _columns_of(self, data: Any, headers: Int64, starts: Int64, ends: Int64) -> dict[str, Any]:
+    def _decode(self, buffer: memoryview, headers: BatchHeaders) -> Iterator[_Records]:
+        """Batches by runs of the old and the new format, which are decoded by different means."""
+        is_default = headers.magic == 2
+        edges = [0, *(np.flatnonzero(np.diff(is_default)) + 1).tolist(), len(headers)]
+        for start, stop in itertools.pairwise(edges):
+            run = headers.select(slice(start, stop))
+            if not len(run):
+                continue
+            if not is_default[start]:
+                yield self._legacy_records(buffer, run)
+            elif run.codec.any():
+                yield from self._inflated_records(buffer, run)
+            else:
+                yield from self._plain_records(buffer, run)
+
+    def _plain_records(self, buffer: memoryview, headers: BatchHeaders) -> Iterator[_Records]:
+        ends = headers.position + headers.size
+        at = 0
+        while at < len(headers):
+            base = int(headers.position[at])
+            stop = max(at + 1, int(np.searchsorted(ends, base + _WINDOW_BYTES, side="right")))
+            window = headers.select(slice(at, stop))
+            data = buffer[base : int(ends[stop - 1])]
+            starts = window.position - base + HEADER_SIZE
+            yield self._records(data, window, starts, ends[at:stop] - base)
+            at = stop
+
+    def _inflated_records(self, buffer: memoryview, headers: BatchHeaders) -> Iterator[_Records]:
+        if self._arena is None:
+            self._arena = Arena()
+        arena = self._arena
+        edges = [0]
+        start = 0
+        arena.used = 0
+        for at, (position, size, codec) in enumerate(
+            zip(headers.position.tolist(), headers.size.tolist(), headers.codec.tolist(), strict=True), 1
+        ):
+            arena.add(codec, buffer[position + HEADER_SIZE : position + size])
+            edges.append(arena.used)
+            if arena.is_full or at == len(headers):
+                both = np.array(edges, np.int64)
+                yield self._records(arena.view[: arena.used], headers.select(slice(start, at)), both[:-1], both[1:])
+                edges, start, arena.used = [0], at, 0
+
+    def _records(self, data: memoryview, headers: BatchHeaders, starts: Int64, ends: Int64) -> _Records:
+        """The records of batches whose records lie in data from starts to ends."""
+        counts = headers.count.astype(np.int64)
+        if len(data) > _MAX_ARROW_OFFSET:
+            raise CorruptRecordException(f"A batch of {len(data)} bytes is too large")
+        if bool((counts < 0).any()) or bool((counts * _SMALLEST_RECORD > ends - starts).any()):
+            raise CorruptRecordException("Found a batch whose record count does not fit its size")
         u8 = np.frombuffer(data, np.uint8)
-        counts = headers[:, COUNT]
-        n = int(counts.sum())
-        if n > 64 * int(counts.max()):
-            position = _record_starts_in_lock_step(u8, starts, counts, ends)
-        else:
-            position = _record_starts_one_by_one(data, starts.tolist(), counts.tolist(), ends.tolist())
+        position, record_ends = record_bounds(u8, starts, ends, counts)
         position += 1  # the record's attributes, unused since they exist
-        before = position.copy()
-        try:
-            timestamp_delta: Any = _varints(u8, position)
-        except CorruptRecordException:
-            position = before
-            timestamp_delta = _varlongs(u8, position)
-        offset_delta = _offset_deltas(u8, position, headers, counts)
-        offsets = np.repeat(headers[:, BASE_OFFSET], counts)
-        offsets += offset_delta
-        decoded: dict[str, Any] = {"offset": offsets, "headers": headers, "counts": counts}
-        if "timestamp" in self._columns:
-            decoded["timestamp"] = _timestamps(headers, counts, timestamp_delta)
-        if "key" in self._columns or "value" in self._columns:
-            decoded |= _keys_and_values(data, u8, position, n, self._columns)
-        return decoded
+        timestamp = np.repeat(headers.first_timestamp, counts)
+        timestamp += read_varints(u8, position, VARLONG_BYTES)
+        append_time = headers.attributes & TIMESTAMP_TYPE_BIT != 0
+        if append_time.any():
+            timestamp = np.where(np.repeat(append_time, counts), np.repeat(headers.max_timestamp, counts), timestamp)
+        offset = np.repeat(headers.base_offset, counts)
+        offset += read_varints(u8, position)
+        if bool((position >= record_ends).any()):
+            raise CorruptRecordException("A record ends within its deltas")
+        return _Records(
+            offset,
+            timestamp,
+            np.repeat(append_time.astype(np.int32), counts),
+            self._binaries(data, u8, position, record_ends),
+        )
 
-    def _table(self, decoded: dict[str, Any], inside: Int64 | None) -> pa.RecordBatch:
-        n = len(decoded["offset"])
-        columns = [self._column(name, decoded, n) for name in self._columns]
-        table = pa.RecordBatch.from_arrays(columns, schema=self.schema)
-        return table if inside is None else table.take(pa.array(inside))
+    def _binaries(self, data: memoryview, u8: Bytes, position: Int64, record_ends: Int64) -> dict[str, pa.Array]:
+        """Keys, values and headers, by Arrow's take from an array over the whole buffer: slots key, gap, value, gap."""
+        if not {"key", "value", "headers"} & set(self._columns):
+            return {}
+        edges = np.empty((len(position), 4), np.int32)
+        nulls = []
+        for at in (0, 2):
+            length = read_varints(u8, position)
+            null = length < 0
+            nulls.append(null)
+            if null.any():
+                length[null] = 0
+            edges[:, at] = position
+            position += length
+            edges[:, at + 1] = position
+        if bool((position >= record_ends).any()):
+            raise CorruptRecordException("A key or value reaches beyond its record")
+        header_counts = read_varints(u8, position)
+        result = {}
+        if "headers" in self._columns:
+            result["headers"] = _headers(data, u8, position, record_ends, header_counts)
+        elif bool(((position != record_ends) & (header_counts == 0)).any()):
+            raise CorruptRecordException("A record does not end where its fields end")
+        slots = _slots(edges, data)
+        for at, name in enumerate(("key", "value")):
+            if name in self._columns:
+                result[name] = _take(slots, 2 * at, nulls[at])
+        return result
 
-    def _column(self, name: str, decoded: dict[str, Any], n: int) -> pa.Array:
+    def _legacy_records(self, buffer: memoryview, headers: BatchHeaders) -> _Records:
+        rows: list[LegacyRow] = []
+        for position, size in zip(headers.position.tolist(), headers.size.tolist(), strict=True):
+            rows += legacy_rows(buffer[position : position + size], self._check_crcs)
+        keys, values, offsets, timestamps, types = zip(*rows, strict=True)
+        return _Records(
+            np.array(offsets, np.int64),
+            np.array(timestamps, np.int64),
+            np.array(types, np.int32),
+            {
+                "key": pa.array(keys, pa.binary()),
+                "value": pa.array(values, pa.binary()),
+                "headers": pa.nulls(len(rows), HEADERS_FIELD.type),
+            },
+        )
+
+    def _tables(self, records: _Records) -> Iterator[pa.RecordBatch]:
+        for start in range(0, len(records.offset), MAX_ROWS):
+            part = records.rows(start, min(start + MAX_ROWS, len(records.offset)))
+            columns = [self._column(name, part) for name in self._columns]
+            yield pa.RecordBatch.from_arrays(columns, schema=self.schema)
+
+    def _column(self, name: str, records: _Records) -> pa.Array:
+        n = len(records.offset)
         if name == "topic":
-            width = len(self._topic)
-            offsets = np.arange(0, (n + 1) * width, width, dtype=np.int32)
-            return pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(self._topic * n))
+            if n > len(self._topics):
+                offsets = np.arange(n + 1, dtype=np.int32) * np.int32(len(self._topic))
+                self._topics = pa.StringArray.from_buffers(n, pa.py_buffer(offsets), pa.py_buffer(self._topic * n))
+            return self._topics.slice(0, n)
         if name == "partition":
             return _fixed(pa.int32(), np.full(n, self._partition, np.int32))
-        if name == "timestampType":
-            types = ((decoded["headers"][:, ATTRIBUTES] & _TIMESTAMP_TYPE_BIT) >> 3).astype(np.int32)
-            return _fixed(pa.int32(), np.repeat(types, decoded["counts"]))
         if name == "offset":
-            return _fixed(pa.int64(), decoded["offset"])
+            return _fixed(pa.int64(), records.offset)
         if name == "timestamp":
-            return _fixed(pa.timestamp("us", "UTC"), decoded["timestamp"])
-        return decoded[name]
+            return _fixed(TIMESTAMP, _microseconds(records.timestamp))
+        if name == "timestampType":
+            return _fixed(pa.int32(), records.timestamp_type)
+        return records.binaries[name]
 
 
-def _fixed(kind: pa.DataType, values: Any) -> pa.Array:
+def _lowest_offset(headers: BatchHeaders) -> Int64:
+    """What the offset of each batch's first record is at least; compressed sets of old magics tell only their last."""
+    sets = (headers.magic < 2) & (headers.codec != 0)
+    if not sets.any():
+        return headers.base_offset
+    behind = np.append(np.int64(_MIN_OFFSET), headers.last_offset[:-1] + 1)
+    return np.where(sets, behind, headers.base_offset)
+
+
+def _check(buffer: memoryview, headers: BatchHeaders) -> None:
+    """Checksums, and what they do not cover: no base offset may lie within the batch before."""
+    valid = headers.crc_valid(buffer)
+    if not valid.all():
+        bad = headers.select(~valid)
+        raise CorruptRecordException(f"Record is corrupt (stored crc = {bad.crc[0]}) in batch at {bad.base_offset[0]}")
+    falling = np.flatnonzero(headers.base_offset[1:] <= headers.last_offset[:-1])
+    if falling.size:
+        raise CorruptRecordException(
+            f"Batch at offset {headers.base_offset[falling[0] + 1]} follows one that ends with offset "
+            f"{headers.last_offset[falling[0]]}"
+        )
+
+
+def _between(records: _Records, from_offset: int, until_offset: int) -> _Records:
+    offset = records.offset
+    if not len(offset) or (offset.min() >= from_offset and offset.max() < until_offset):
+        return records
+    inside = np.flatnonzero((offset >= from_offset) & (offset < until_offset))
+    if not inside.size or inside[-1] - inside[0] + 1 == inside.size:
+        start = int(inside[0]) if inside.size else 0
+        return records.rows(start, start + inside.size)
+    return records.chosen(inside)
+
+
+def _fixed(kind: pa.DataType, values: npt.NDArray[Any]) -> pa.Array:
     return pa.Array.from_buffers(kind, len(values), [None, pa.py_buffer(np.ascontiguousarray(values))])
 
 
-def _check(buffer: memoryview, batches: Sequence[BatchTuple]) -> None:
-    crc = crc32c.crc32c
-    for b in batches:
-        if crc(buffer[b[POSITION] + _CRC_START : b[POSITION] + b[SIZE]]) != b[CRC]:
-            raise CorruptRecordException(f"Record is corrupt (stored crc = {b[CRC]}) in batch at {b[BASE_OFFSET]}")
+def _microseconds(milliseconds: Int64) -> Int64:
+    """Raises CorruptRecordException where Spark's own source fails, too: the time is too far away for microseconds."""
+    if len(milliseconds) and (milliseconds.max() > _MAX_MILLISECONDS or milliseconds.min() < -_MAX_MILLISECONDS):
+        raise CorruptRecordException("Found a timestamp that does not fit 64 bits of microseconds (long overflow)")
+    return milliseconds * 1000
 
 
-def _records_area(buffer: memoryview, batches: Sequence[BatchTuple]) -> tuple[Any, Int64, Int64]:
-    """One buffer that holds the records of all batches, inflated where needed, and where each batch begins and ends."""
-    if not any(b[ATTRIBUTES] & _CODEC_MASK for b in batches):
-        starts = np.array([b[POSITION] + HEADER_SIZE for b in batches], np.int64)
-        ends = np.array([b[POSITION] + b[SIZE] for b in batches], np.int64)
-        return buffer, starts, ends
-    parts: list[Any] = []
-    edges = [0]
-    for b in batches:
-        codec = b[ATTRIBUTES] & _CODEC_MASK
-        area = buffer[b[POSITION] + HEADER_SIZE : b[POSITION] + b[SIZE]]
-        part = decompress(codec, area) if codec else area
-        parts.append(part)
-        edges.append(edges[-1] + len(part))
-    parts.append(b"\0")  # the varint reader looks one byte ahead
-    both = np.array(edges, np.int64)
-    return b"".join(parts), both[:-1], both[1:]
-
-
-def _offset_deltas(u8: Bytes, position: Int32, headers: Int64, counts: Int64) -> Int32:
-    """Counted where nothing was compacted away (then the deltas can only be 0, 1, 2 …), read otherwise."""
-    if not bool((headers[:, LAST_OFFSET_DELTA] + 1 == counts).all()):
-        return _varints(u8, position)
-    first = np.zeros(len(counts), np.int64)
-    np.cumsum(counts[:-1], out=first[1:])
-    deltas: Int32 = np.arange(int(counts.sum()), dtype=np.int32) - np.repeat(first.astype(np.int32), counts)
-    position += 1
-    for limit in (1 << 6, 1 << 13, 1 << 20, 1 << 27):  # each further byte of the zigzag varint that was skipped
-        if int(counts.max()) > limit:
-            position += deltas >= limit
-    return deltas
-
-
-def _timestamps(headers: Int64, counts: Int64, deltas: Any) -> Int64:
-    """Microseconds: first timestamp plus delta, or the batch's max timestamp for LogAppendTime."""
-    result = np.repeat(headers[:, FIRST_TS], counts)
-    result += deltas
-    append_time = (headers[:, ATTRIBUTES] & _TIMESTAMP_TYPE_BIT) != 0
-    if append_time.any():
-        result = np.where(np.repeat(append_time, counts), np.repeat(headers[:, MAX_TS], counts), result)
-    result *= 1000
-    return result
-
-
-def _keys_and_values(data: Any, u8: Bytes, position: Int32, n: int, columns: Sequence[str]) -> dict[str, pa.Array]:
-    """Keys and values by Arrow's take from one array over the whole buffer: its slots are key, gap, value, gap, …"""
-    edges = np.empty((n, 4), np.int32)
-    nulls = {}
-    for at, name in ((0, "key"), (2, "value")):
-        length = _varints(u8, position)
-        nulls[name] = length < 0
-        length[nulls[name]] = 0
-        edges[:, at] = position
-        position += length
-        edges[:, at + 1] = position
+def _slots(edges: npt.NDArray[np.int32], data: memoryview) -> pa.Array:
+    """All bytes of data from the first edge to the last as binary slots; edges must rise and lie within data."""
     flat = edges.reshape(-1)
-    if int(flat.max()) > len(u8) or bool((np.diff(flat) < 0).any()):
-        raise CorruptRecordException("A key or value reaches beyond its record")
-    slots = pa.Array.from_buffers(pa.binary(), 4 * n - 1, [None, pa.py_buffer(flat), pa.py_buffer(data)])
-    result = {}
-    for at, name in ((0, "key"), (2, "value")):
-        if name in columns:
-            index = np.arange(at, 4 * n, 4, dtype=np.int32)
-            result[name] = slots.take(pa.array(index, mask=nulls[name]) if nulls[name].any() else pa.array(index))
-    return result
+    return pa.Array.from_buffers(pa.binary(), len(flat) - 1, [None, pa.py_buffer(flat), pa.py_buffer(data)])
+
+
+def _take(slots: pa.Array, first: int, nulls: Bools) -> pa.Array:
+    """A copy of every fourth slot from first on, null where nulls says so."""
+    index = np.arange(first, first + 4 * len(nulls), 4, dtype=np.int32)
+    chosen = pa.array(index, mask=nulls) if nulls.any() else pa.array(index)
+    return pc.take(slots, chosen, boundscheck=False)
+
+
+def _headers(data: memoryview, u8: Bytes, position: Int64, record_ends: Int64, counts: Int64) -> pa.Array:
+    """The column of headers; checks that the headers of each record end where it ends."""
+    edges, nulls = header_edges(u8, position, record_ends, counts)
+    if not len(edges):
+        return pa.nulls(len(counts), HEADERS_FIELD.type)
+    slots = _slots(edges.astype(np.int32), data)
+    keys = _strings(_take(slots, 0, np.zeros(len(nulls), np.bool_)))
+    element = HEADERS_FIELD.type.value_field.type
+    pairs = pa.StructArray.from_arrays([keys, _take(slots, 2, nulls)], fields=list(element))
+    offsets = np.zeros(len(counts) + 1, np.int32)
+    np.cumsum(counts, out=offsets[1:])
+    return pa.ListArray.from_arrays(pa.array(offsets), pairs, type=HEADERS_FIELD.type, mask=pa.array(counts == 0))
+
+
+def _strings(keys: pa.Array) -> pa.Array:
+    """Keys as strings; what is not UTF-8 becomes replacement characters, as in Java."""
+    strings = pa.Array.from_buffers(pa.string(), len(keys), keys.buffers())
+    try:
+        strings.validate(full=True)
+    except pa.ArrowInvalid:
+        return pa.array([key.decode("utf-8", "replace") for key in keys.to_pylist()], pa.string())
+    return strings
 
 
 def iter_segment(
@@ -400,33 +408,43 @@ def iter_segment(
     end: int,
     from_offset: int,
     until_offset: int,
-    chunk_bytes: int = 4 << 20,
-) -> Iterator[pa.RecordBatch]:
+    chunk_bytes: int = CHUNK_BYTES,
+) -> Generator[pa.RecordBatch, None, int]:
     """Record batches of the bytes [start, end) of an open segment; start must be a batch boundary.
 
-    Reads into one reused buffer and grows it only for a batch that is larger. Stops at the first batch at or above
-    until_offset, at a torn tail and at preallocated zeros.
+    Reads into one reused buffer and makes a larger one only for a batch that needs it and is in the file. Stops at the
+    first batch at or above until_offset, at a torn tail and at preallocated zeros. Returns (to ``yield from``) the
+    offset behind the last whole batch, from_offset without one: less than until_offset says that the file ended early.
+    Raises CorruptRecordException as decode_buffer does.
     """
-    buffer = bytearray(min(chunk_bytes, max(end - start, 1)) + 1)  # one byte more: the varint reader looks ahead
-    position, kept = start, 0
+    buffer = memoryview(bytearray(max(min(chunk_bytes, end - start), HEADER_SIZE)))
+    position, kept, reached = start, 0, from_offset
     while position < end:
-        view = memoryview(buffer)
-        got = os.preadv(file.fileno(), [view[kept : min(len(buffer) - 1, kept + end - position)]], position)
+        got = os.preadv(file.fileno(), [buffer[kept : min(len(buffer), kept + end - position)]], position)
         if not got:
-            return
+            break
         position += got
         filled = kept + got
-        batches, consumed = walk_batches(view, filled)
-        if batches:
-            table = decoder.decode(view, batches, from_offset, until_offset)
-            if table is not None:
-                yield table
-            if batches[-1][BASE_OFFSET] + batches[-1][LAST_OFFSET_DELTA] + 1 >= until_offset:
-                return
+        headers, consumed = batch_headers(buffer, filled)
+        yield from decoder.decode_batches(buffer, headers, from_offset, until_offset)
+        if len(headers):
+            reached = int(headers.last_offset[-1]) + 1
+            if reached >= until_offset:
+                break
         kept = filled - consumed
-        rest = bytes(view[consumed:filled])
-        needed = batch_size_at(view, consumed, filled)
-        view.release()
-        if needed >= len(buffer):
-            buffer = bytearray(needed + 1)
+        needed = _size_at(buffer, consumed, filled)
+        if needed > kept + min(end, os.fstat(file.fileno()).st_size) - position:
+            break  # torn: the file ends before the batch does
+        rest = buffer[consumed:filled]
+        if needed > len(buffer):
+            buffer = memoryview(bytearray(needed))
         buffer[:kept] = rest
+    return reached
+
+
+def _size_at(buffer: memoryview, position: int, end: int) -> int:
+    """Bytes of the batch that begins there, 0 when not even its size field is within the buffer."""
+    if position + LOG_OVERHEAD > end:
+        return 0
+    (length,) = _INT32.unpack_from(buffer, position + 8)
+    return int(length) + LOG_OVERHEAD

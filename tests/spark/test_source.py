@@ -1,69 +1,49 @@
-"""The kafka_segments source, over directories written by hand."""
+"""The kafka_segments source, over directories written by hand; a handful of tests through Spark."""
 
 from __future__ import annotations
 
+import datetime
 import pathlib
-from typing import TYPE_CHECKING
+import pickle
+from typing import TYPE_CHECKING, Any
 
 import pytest
+from pyspark.sql.datasource import (
+    EqualTo,
+    Filter,
+    GreaterThan,
+    GreaterThanOrEqual,
+    In,
+    InputPartition,
+    IsNotNull,
+    LessThan,
+    LessThanOrEqual,
+    Not,
+    StringStartsWith,
+)
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
-from kafka_py.spark.layout import read_offset_checkpoint, replica_dirs, segment_files
-from kafka_py.spark.source import KafkaBatch, KafkaSourceOptions, split
-from tests.spark.test_arrow_decoder import build
+import kafka_py.spark
+from kafka_py.common.header.internals.record_header import RecordHeader
+from kafka_py.common.record.simple_record import SimpleRecord
+from kafka_py.spark.arrow_decoder import SCHEMA_WITH_HEADERS
+from kafka_py.spark.source import KafkaBatch, KafkaSourceProvider, PushdownKafkaBatch
+from kafka_py.spark.transport import DataLossError
+from tests.log.log_harness import Logs, append_mixed_transactions, log_config
+from tests.spark.arrow_data import batch
+from tests.spark.made_logs import T0, make_log_dir, offsets, options, read_offsets, write_checkpoint, write_segment
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 
-def write_partition(home: pathlib.Path, name: str, first: int, batches: int, index_every: int = 3) -> None:
-    """A segment of ten-record batches with an index entry for every few of them (largest offset, position)."""
-    directory = home / name
-    directory.mkdir(exist_ok=True)
-    log, index = bytearray(), bytearray()
-    for i in range(batches):
-        base = first + i * 10
-        if i and i % index_every == 0:
-            index += (base + 9 - first).to_bytes(4, "big") + len(log).to_bytes(4, "big")
-        log += build(base, [(base + j, b"k%d" % (base + j), b"v%d" % (base + j), []) for j in range(10)])
-    (directory / f"{first:020}.log").write_bytes(log)
-    (directory / f"{first:020}.index").write_bytes(index + bytes(64))
-
-
 @pytest.fixture
 def log_dir(tmp_path: pathlib.Path) -> pathlib.Path:
-    write_partition(tmp_path, "t-0", 0, 10)
-    write_partition(tmp_path, "t-0", 100, 10)
-    write_partition(tmp_path, "t-1", 40, 5)
-    write_partition(tmp_path, "other-0", 0, 2)
-    write_partition(tmp_path, "t-2.0123456789abcdef0123456789abcdef-delete", 0, 1)
-    (tmp_path / "replication-offset-checkpoint").write_text("0\n3\nt 0 177\nt 1 90\nother 0 20\n")
-    (tmp_path / "log-start-offset-checkpoint").write_text("0\n1\nt 0 5\n")
-    return tmp_path
+    return make_log_dir(tmp_path / "logs")
 
 
-def options(log_dir: pathlib.Path, **more: str) -> KafkaSourceOptions:
-    return KafkaSourceOptions({"logDirs": str(log_dir), "subscribe": "t", **more})
-
-
-def offsets(log_dir: pathlib.Path, **more: str) -> dict[int, list[int]]:
-    reader = KafkaBatch(options(log_dir, **more), ("partition", "offset"))
-    found: dict[int, list[int]] = {}
-    for piece in reader.partitions():
-        for table in reader.read(piece):
-            found.setdefault(piece.partition, []).extend(table.column("offset").to_pylist())
-    return found
-
-
-def test_layout(log_dir: pathlib.Path) -> None:
-    replicas = {(r.topic, r.partition): r for r in replica_dirs([str(log_dir)])}
-    assert set(replicas) == {("t", 0), ("t", 1), ("other", 0)}
-    first = replicas["t", 0]
-    assert (first.log_start_offset, first.high_watermark, first.log_end_offset) == (5, 177, 200)
-    assert replicas["t", 1].log_start_offset == 40
-    assert [s.base_offset for s in segment_files(log_dir / "t-0")] == [0, 100]
-    assert read_offset_checkpoint(log_dir / "nothing") == {}
-    (log_dir / "empty").touch()
-    assert read_offset_checkpoint(log_dir / "empty") == {}
+# ----- what is read -----
 
 
 def test_reads_from_the_log_start_to_the_high_watermark(log_dir: pathlib.Path) -> None:
@@ -82,39 +62,195 @@ def test_any_range_in_any_pieces(log_dir: pathlib.Path, start: int, end: int, ma
     assert offsets(log_dir, **wanted) == {0: list(range(start, end)), 1: list(range(40, 90))}
 
 
-def test_a_small_window_reads_few_bytes(log_dir: pathlib.Path) -> None:
-    segment = next(iter(segment_files(log_dir / "t-0")))
-    pieces = list(split(segment, 50, 60, 1 << 30))
-    assert len(pieces) == 1
-    assert pieces[0][1] - pieces[0][0] < segment.size
+def test_time_windows(log_dir: pathlib.Path) -> None:
+    window = {"startingTimestamp": str(T0 + 60_000), "endingTimestamp": str(T0 + 80_000)}
+    assert offsets(log_dir, **window) == {0: list(range(60, 80)), 1: list(range(60, 80))}
+    by_partition = {
+        "startingOffsetsByTimestamp": f'{{"t":{{"0":{T0 + 60_000},"1":{T0 + 70_001}}}}}',
+        "endingOffsetsByTimestamp": f'{{"t":{{"0":{T0 + 61_000},"1":{T0 + 900_000}}}}}',
+    }
+    assert offsets(log_dir, **by_partition) == {0: [60], 1: list(range(71, 90))}
 
 
-@pytest.mark.parametrize(
-    ("wrong", "text"),
-    [
-        ({"startingOffsets": "latest"}, "starting offset can't be latest"),
-        ({"endingOffsets": "earliest"}, "ending offset can't be earliest"),
-        ({"assign": "{}"}, "Only one of the following options"),
-        ({"includeHeaders": "true"}, "cannot read headers yet"),
-        ({"maxPartitionBytes": "0"}, "must be positive"),
-        ({"logDirs": "/nowhere/*"}, "No log directory"),
-    ],
-)
-def test_wrong_options_are_refused(log_dir: pathlib.Path, wrong: dict[str, str], text: str) -> None:
-    with pytest.raises(ValueError, match=text):
-        options(log_dir, **wrong)
+def test_a_time_that_a_partition_does_not_have(log_dir: pathlib.Path) -> None:
+    late = {"startingTimestamp": str(T0 + 100_000)}
+    with pytest.raises(ValueError, match="No offset matched from request of topic-partition t-1 and timestamp"):
+        offsets(log_dir, **late)
+    found = offsets(log_dir, startingOffsetsByTimestampStrategy="latest", **late)
+    assert found == {0: list(range(100, 177))}
 
 
-def test_a_missing_strategy_is_refused(log_dir: pathlib.Path) -> None:
-    with pytest.raises(ValueError, match="One of the following options must be specified"):
-        KafkaSourceOptions({"logDirs": str(log_dir)})
+def test_tasks_are_divided_by_records(log_dir: pathlib.Path) -> None:
+    def sizes(**more: str) -> list[int]:
+        pieces: list[Any] = list(KafkaBatch(options(log_dir, **more), ("offset",)).partitions())
+        return [piece.until_offset - piece.from_offset for piece in pieces]
+
+    assert sizes() == [172, 50]
+    assert sizes(minPartitions="4") == [57, 57, 58, 50]
+    assert sizes(maxRecordsPerPartition="60") == [57, 57, 58, 50]
+    assert offsets(log_dir, minPartitions="7") == offsets(log_dir)
+
+
+def test_strategies(log_dir: pathlib.Path) -> None:
+    assert set(offsets(log_dir, subscribePattern="o.*")) == {0}
+    assert set(offsets(log_dir, subscribe="t,other,nothing")) == {0, 1}
+    assert set(offsets(log_dir, assign='{"t":[1]}')) == {1}
+    assert offsets(log_dir, subscribe="nothing") == {}
+    with pytest.raises(DataLossError, match="Cannot find earliest offsets of t-7"):
+        offsets(log_dir, assign='{"t":[1,7]}')
 
 
 def test_offsets_that_are_gone_fail_the_query_unless_told_otherwise(log_dir: pathlib.Path) -> None:
     gone = {"startingOffsets": '{"t":{"0":0,"1":40}}'}
-    with pytest.raises(ValueError, match="failOnDataLoss"):
+    with pytest.raises(ValueError, match=r"Cannot fetch records in \[0, 5\).*failOnDataLoss"):
         offsets(log_dir, **gone)
     assert offsets(log_dir, failOnDataLoss="false", **gone)[0][0] == 5
+    beyond = {"endingOffsets": '{"t":{"0":190,"1":-1}}'}
+    with pytest.raises(ValueError, match=r"changed from 190 to 177"):
+        offsets(log_dir, **beyond)
+    assert offsets(log_dir, failOnDataLoss="false", **beyond)[0][-1] == 176
+
+
+def test_specific_offsets_must_name_all_partitions(log_dir: pathlib.Path) -> None:
+    with pytest.raises(ValueError, match="you must specify all TopicPartitions"):
+        offsets(log_dir, startingOffsets='{"t":{"0":7}}')
+
+
+def test_a_broken_byte_is_an_error_unless_it_shall_not_be_looked_for(log_dir: pathlib.Path) -> None:
+    path = log_dir / "t-0" / "00000000000000000000.log"
+    data = bytearray(path.read_bytes())
+    data[data.index(b"v55")] ^= 1
+    path.write_bytes(data)
+    with pytest.raises(Exception, match="corrupt"):
+        offsets(log_dir)
+    assert offsets(log_dir, checkCrcs="false")[0] == list(range(5, 177))
+
+
+def test_committed_records_only(tmp_path: pathlib.Path) -> None:
+    logs = Logs(tmp_path)
+    try:
+        append_mixed_transactions(logs, logs.create(log_config()))
+        write_checkpoint(logs.dir.parent, {"topic-0": 50})
+    finally:
+        logs.close()
+    everything = offsets(logs.dir.parent, subscribe="topic")[0]
+    assert max(everything) == 49
+    # producer 2 begins at offset 8 and is aborted after offset 50: nothing from there on is decided
+    committed = offsets(logs.dir.parent, subscribe="topic", **{"kafka.isolation.level": "read_committed"})
+    assert committed == {0: [5, 6, 7]}
+
+
+def test_headers(tmp_path: pathlib.Path) -> None:
+    records = [
+        SimpleRecord(T0, b"k", b"v", [RecordHeader("a", b"1"), RecordHeader("b", None)]),
+        SimpleRecord(T0, b"k", b"v"),
+    ]
+    write_segment(tmp_path / "t-0", 0, [(0, 1, batch(0, records))])
+    write_checkpoint(tmp_path, {"t-0": 2})
+    reader = KafkaBatch(options(tmp_path, includeHeaders="true"), ("headers", "offset"))
+    (table,) = [table for piece in reader.partitions() for table in reader.read(piece)]
+    assert table.column("headers").to_pylist() == [[{"key": "a", "value": b"1"}, {"key": "b", "value": None}], None]
+
+
+# ----- the schema -----
+
+
+def provider(**given: str) -> KafkaSourceProvider:
+    return KafkaSourceProvider({"logDirs": "/logs", "subscribe": "t", **given})
+
+
+def test_the_schema_is_spark_s_and_that_of_the_arrow_batches() -> None:
+    assert provider().schema().fieldNames() == [
+        "key", "value", "topic", "partition", "offset", "timestamp", "timestampType",
+    ]  # fmt: skip
+    with_headers = provider(includeHeaders="TRUE").schema()
+    assert with_headers.fieldNames()[-1] == "headers"
+    assert to_arrow_schema(with_headers, timezone="UTC").equals(SCHEMA_WITH_HEADERS)
+
+
+@pytest.mark.parametrize(
+    ("field", "text"),
+    [
+        (StructField("size", LongType()), "kafka_segments has no column size; it has key, value, topic"),
+        (StructField("offset", IntegerType()), "Column offset of kafka_segments is a nullable bigint, not int"),
+        (
+            StructField("offset", LongType(), nullable=False),
+            "Column offset of kafka_segments is a nullable bigint, not not",
+        ),
+    ],
+)
+def test_a_projection_has_columns_as_they_are(field: StructField, text: str) -> None:
+    for make in (provider().reader, provider().streamReader):
+        with pytest.raises(ValueError, match=text):
+            make(StructType([field]))
+
+
+def test_pushdown_can_be_turned_off() -> None:
+    schema = provider().schema()
+    assert type(provider().reader(schema)) is PushdownKafkaBatch
+    assert type(provider(pushdown="false").reader(schema)) is KafkaBatch
+
+
+def test_a_task_for_nothing(log_dir: pathlib.Path) -> None:
+    """Spark plans one where there is no other."""
+    reader = KafkaBatch(options(log_dir), ("offset",))
+    assert list(reader.read(InputPartition(None))) == []
+
+
+# ----- conditions -----
+
+
+def at(seconds: float) -> datetime.datetime:
+    return datetime.datetime.fromtimestamp(T0 / 1000, datetime.UTC) + datetime.timedelta(seconds=seconds)
+
+
+TOPIC, PARTITION, OFFSET, TIME = (("topic",), ("partition",), ("offset",), ("timestamp",))
+
+
+@pytest.mark.parametrize(
+    ("filters", "left", "expected"),
+    [
+        ([EqualTo(TOPIC, "t"), EqualTo(PARTITION, 1)], 0, {1: (40, 90)}),
+        ([EqualTo(TOPIC, "u")], 0, {}),
+        ([In(TOPIC, ("u", "t"))], 0, {0: (5, 177), 1: (40, 90)}),
+        ([In(PARTITION, (1, 2))], 0, {1: (40, 90)}),
+        ([LessThan(PARTITION, 1)], 0, {0: (5, 177)}),
+        ([GreaterThanOrEqual(OFFSET, 60), LessThan(OFFSET, 95)], 0, {0: (60, 95), 1: (60, 90)}),
+        ([GreaterThan(OFFSET, 60), LessThanOrEqual(OFFSET, 95)], 0, {0: (61, 96), 1: (61, 90)}),
+        ([EqualTo(OFFSET, 100)], 0, {0: (100, 101)}),
+        ([LessThan(OFFSET, 0)], 0, {}),
+        ([In(OFFSET, (50, 52))], 1, {0: (50, 53), 1: (50, 53)}),
+        ([GreaterThanOrEqual(TIME, at(80))], 1, {0: (80, 177), 1: (80, 90)}),
+        ([GreaterThan(TIME, at(80.0005))], 1, {0: (81, 177), 1: (81, 90)}),
+        ([EqualTo(TIME, at(100))], 1, {0: (100, 177)}),
+        ([LessThan(TIME, at(80))], 1, {0: (5, 177), 1: (40, 90)}),
+        ([IsNotNull(TIME), IsNotNull(OFFSET), IsNotNull(TOPIC)], 0, {0: (5, 177), 1: (40, 90)}),
+        ([IsNotNull(("key",))], 1, {0: (5, 177), 1: (40, 90)}),
+        ([StringStartsWith(TOPIC, "t"), Not(EqualTo(PARTITION, 1))], 2, {0: (5, 177), 1: (40, 90)}),
+        ([GreaterThan(TOPIC, "a"), EqualTo(("headers", "key"), "a")], 2, {0: (5, 177), 1: (40, 90)}),
+    ],
+)
+def test_conditions_say_what_need_not_be_read(
+    log_dir: pathlib.Path, filters: list[Filter], left: int, expected: dict[int, tuple[int, int]]
+) -> None:
+    reader = PushdownKafkaBatch(options(log_dir), ("offset",))
+    assert len(list(reader.pushFilters(filters))) == left
+    assert read_offsets(reader, reader.partitions()) == {p: list(range(*bounds)) for p, bounds in expected.items()}
+
+
+def test_a_condition_of_time_takes_nothing_from_what_is_not_committed(log_dir: pathlib.Path) -> None:
+    reader = PushdownKafkaBatch(options(log_dir, endingOffsets="unsafe-end"), ("offset",))
+    list(reader.pushFilters([GreaterThanOrEqual(TIME, at(190))]))
+    assert read_offsets(reader, reader.partitions())[0][-1] == 199
+
+
+def test_readers_and_tasks_go_to_other_processes(log_dir: pathlib.Path) -> None:
+    reader = PushdownKafkaBatch(options(log_dir), ("offset",))
+    pieces = pickle.loads(pickle.dumps(reader.partitions()))
+    assert read_offsets(pickle.loads(pickle.dumps(reader)), pieces)[1] == list(range(40, 90))
+
+
+# ----- through Spark -----
 
 
 @pytest.mark.spark
@@ -132,3 +268,52 @@ def test_spark_reads_what_is_there(spark: SparkSession, log_dir: pathlib.Path) -
     assert narrow.load(str(log_dir)).agg({"offset": "max"}).collect()[0][0] == 176
     empty = spark.read.format("kafka_segments").option("subscribe", "nothing").load(str(log_dir))
     assert empty.count() == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_gives_the_same_with_and_without_pushdown(spark: SparkSession, log_dir: pathlib.Path) -> None:
+    conditions = [
+        "offset >= 60 and offset < 120 and partition = 0",
+        "timestamp >= timestamp_millis(1500000080000) and timestamp < timestamp_millis(1500000085000)",
+        "topic = 't' and partition in (1, 2) and offset % 2 = 0",
+        "offset = 50 or offset = 170",
+        "partition = 7",
+    ]
+
+    def found(condition: str, pushdown: bool) -> list[tuple[int, int]]:
+        df = kafka_py.spark.read(
+            spark, str(log_dir), "t", ["partition", "offset", "timestamp", "topic"], pushdown=pushdown
+        )
+        return sorted((r["partition"], r["offset"]) for r in df.where(condition).collect())
+
+    for condition in conditions:
+        assert found(condition, pushdown=True) == found(condition, pushdown=False)
+    assert found(conditions[0], pushdown=True) == [(0, offset) for offset in range(60, 120)]
+    assert found(conditions[1], pushdown=True) == [(p, offset) for p in (0, 1) for offset in range(80, 85)]
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_tells_what_is_wrong(spark: SparkSession, log_dir: pathlib.Path) -> None:
+    def failure(**given: str) -> str:
+        with pytest.raises(Exception) as caught:  # noqa: PT011  the class is Spark's
+            kafka_py.spark.read(spark, str(log_dir), **given).count()
+        return str(caught.value)
+
+    assert "One of the following options must be specified for Kafka source" in failure()
+    assert "starting offset can't be latest" in failure(subscribe="t", startingOffsets="latest")
+    assert "failOnDataLoss" in failure(subscribe="t", startingOffsets='{"t":{"0":0,"1":40}}')
+    with pytest.raises(ValueError, match="kafka_segments has no column size"):
+        kafka_py.spark.read(spark, str(log_dir), "t", ["size"])
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_reads_headers(spark: SparkSession, tmp_path: pathlib.Path) -> None:
+    records = [SimpleRecord(T0, b"k", b"v", [RecordHeader("a", b"1")]), SimpleRecord(T0, b"k", b"v")]
+    write_segment(tmp_path / "t-0", 0, [(0, 1, batch(0, records))])
+    write_checkpoint(tmp_path, {"t-0": 2})
+    df = kafka_py.spark.read(spark, [str(tmp_path)], "t", includeHeaders=True)
+    assert df.schema["headers"].dataType.simpleString() == "array<struct<key:string,value:binary>>"
+    assert [r["h"] for r in df.selectExpr("headers[0].key as h").collect()] == ["a", None]

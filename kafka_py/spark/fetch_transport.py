@@ -1,0 +1,432 @@
+"""Records over the wire: the Fetch responses of any broker from 0.11 on hold the same batches as its segment files.
+
+The driver asks for leaders and offsets, and cuts the offsets into pieces. Each task then reads its piece from the
+leader: while a response is decoded, the broker already works on the next one.
+
+Mirrors: connector/kafka-0-10-sql: KafkaOffsetReaderConsumer, KafkaDataConsumer of Spark 4 (what they ask, when they
+    give up, and their texts); Kafka's Fetcher for the protocol
+Read next: transport.py (the seam); broker_client.py; batch_headers.py (aborted transactions)
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
+
+from pyspark.sql.datasource import InputPartition
+
+from kafka_py.common.errors import (
+    ApiException,
+    BrokerNotAvailableException,
+    LeaderNotAvailableException,
+    OffsetOutOfRangeException,
+    ReplicaNotAvailableException,
+    RetriableException,
+    UnknownTopicOrPartitionException,
+    UnsupportedVersionException,
+)
+from kafka_py.common.node import Node
+from kafka_py.common.protocol.api_keys import ApiKeys
+from kafka_py.common.requests.describe_log_dirs_request import DescribeLogDirsRequest
+from kafka_py.common.requests.describe_log_dirs_response import DescribeLogDirsResponse
+from kafka_py.common.requests.fetch_request import FetchRequest
+from kafka_py.common.requests.fetch_response import FetchResponse
+from kafka_py.common.requests.isolation_level import IsolationLevel
+from kafka_py.common.requests.list_offset_request import ListOffsetRequest
+from kafka_py.common.requests.list_offset_response import ListOffsetResponse
+from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.common.utils.time import Time
+from kafka_py.spark.arrow_decoder import RecordBatchDecoder
+from kafka_py.spark.batch_headers import aborted_from_fetch
+from kafka_py.spark.broker_client import BrokerClient, ClientSettings, Question
+from kafka_py.spark.transport import (
+    PartitionOffsets,
+    Piece,
+    ReadOptions,
+    TopicPartitionName,
+    report_data_loss,
+)
+from kafka_py.utils.logging import Logging
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+T = TypeVar("T")
+EARLIEST, LATEST = ListOffsetRequest.EARLIEST_TIMESTAMP, ListOffsetRequest.LATEST_TIMESTAMP
+# Errors after which the same question, asked of the leader that there is then, may be answered.
+PASSING = (OSError, RetriableException, ReplicaNotAvailableException, BrokerNotAvailableException)
+_OLDEST_FETCH = 4  # the first version with batches of magic 2, and whose first batch is whole however large it is
+_BATCH_START = struct.Struct(">qi4xb")  # offset, length, magic
+_LAST_OFFSET_DELTA = struct.Struct(">i")
+_LAST_OFFSET_DELTA_AT = 23
+_LOG_OVERHEAD = 12
+_SMALLEST = 26  # an empty message of magic 0
+
+
+class ConsumerSettings(NamedTuple):
+    """Options of the source that say how to ask brokers; times in milliseconds."""
+
+    client: ClientSettings
+    max_bytes: int = 4 << 20
+    max_wait_ms: int = 500
+    poll_timeout_ms: int = 120_000
+    num_retries: int = 3
+    retry_interval_ms: int = 1_000
+
+    @classmethod
+    def of(cls, options: Mapping[str, str]) -> ConsumerSettings:
+        """From options in any case, those of the consumer with ``kafka.`` before them. Raises ValueError."""
+        given = {name.lower().removeprefix("kafka."): value for name, value in options.items()}
+
+        def number(name: str, default: int) -> int:
+            found = int(given.get(name.lower(), default))
+            if found < 0:
+                raise ValueError(f"{name} must not be negative")
+            return found
+
+        settings = cls(ClientSettings.of(given))
+        return settings._replace(
+            max_bytes=number("max.partition.fetch.bytes", number("fetch.max.bytes", settings.max_bytes)),
+            max_wait_ms=number("fetch.max.wait.ms", settings.max_wait_ms),
+            poll_timeout_ms=number("kafkaConsumer.pollTimeoutMs", settings.poll_timeout_ms),
+            num_retries=number("fetchOffset.numRetries", settings.num_retries),
+            retry_interval_ms=number("fetchOffset.retryIntervalMs", settings.retry_interval_ms),
+        )
+
+
+def list_offsets(
+    client: BrokerClient,
+    leader: Node,
+    partitions: Collection[TopicPartition],
+    timestamp: int,
+    isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+) -> dict[TopicPartition, int]:
+    """The offsets of a time (or EARLIEST, LATEST) in partitions of one leader; -1 where no record is so young.
+
+    Raises the exception of the first partition that has an error, and OSError.
+    """
+    builder = ListOffsetRequest.Builder.for_consumer(True, isolation_level)
+    response = client.ask(leader, builder.set_target_times(dict.fromkeys(partitions, timestamp)))
+    assert isinstance(response, ListOffsetResponse)
+    found = {}
+    for tp, data in response.response_data().items():
+        data.error.maybe_throw()
+        found[tp] = -1 if data.offset is None else data.offset
+    return found
+
+
+class FetchTransport(Logging):
+    """Plans the reading of partitions from their leaders.
+
+    Mirrors: org.apache.spark.sql.kafka010.KafkaOffsetReaderConsumer (partitions and their offsets)
+    Thread: the driver's
+    """
+
+    def __init__(
+        self, consumer_options: Mapping[str, str], client: BrokerClient | None = None, time: Time = Time.SYSTEM
+    ) -> None:
+        """Nothing is connected yet. Raises ValueError for options that make no sense."""
+        self._consumer_options = dict(consumer_options)  # const
+        self._settings = ConsumerSettings.of(consumer_options)  # const
+        self._client = BrokerClient(self._settings.client, time) if client is None else client  # const
+        self._time = time  # const
+        self._leaders: dict[TopicPartition, Node] = {}
+        self._offsets: dict[TopicPartitionName, PartitionOffsets] = {}
+        self._sizes: dict[TopicPartition, int] | None = None
+
+    def __reduce__(self) -> tuple[type[FetchTransport], tuple[dict[str, str]]]:
+        """Travels as its options: a stream's reader is pickled with all that it holds, and connections cannot be."""
+        return FetchTransport, (self._consumer_options,)
+
+    def partitions(
+        self, wanted: Callable[[str, int], bool] | None = None
+    ) -> dict[TopicPartitionName, PartitionOffsets]:
+        """Every partition, or those wanted, with its offsets as they are now.
+
+        Raises LeaderNotAvailableException when a wanted one has no leader for longer than the retries take: a result
+        without its records would be wrong without a sign of it.
+        """
+        self._offsets = self._with_retries(lambda: self._ask_for_offsets(wanted))
+        self._sizes = None
+        return dict(self._offsets)
+
+    def _ask_for_offsets(self, wanted: Callable[[str, int], bool] | None) -> dict[TopicPartitionName, PartitionOffsets]:
+        self._ask_for_leaders(wanted)
+        by_leader: dict[Node, list[TopicPartition]] = {}
+        for tp, leader in self._leaders.items():
+            by_leader.setdefault(leader, []).append(tp)
+        found = {}
+        for leader, partitions in by_leader.items():
+            start = list_offsets(self._client, leader, partitions, EARLIEST)
+            stable = list_offsets(self._client, leader, partitions, LATEST, IsolationLevel.READ_COMMITTED)
+            # asked last: the high watermark only grows, so it is never below the others
+            high = list_offsets(self._client, leader, partitions, LATEST)
+            for tp in partitions:
+                found[tp.topic, tp.partition] = PartitionOffsets(start[tp], high[tp], stable[tp], high[tp])
+        return dict(sorted(found.items()))
+
+    def _ask_for_leaders(self, wanted: Callable[[str, int], bool] | None) -> None:
+        leaders: dict[TopicPartition, Node] = {}
+        lost = []
+        for topic in self._client.metadata(None).topic_metadata():
+            topic.error.maybe_throw()
+            for partition in topic.partition_metadata:
+                tp = TopicPartition(topic.topic, partition.partition)
+                if wanted is not None and not wanted(*tp):
+                    continue
+                if partition.leader is None:
+                    lost.append(tp)
+                else:
+                    leaders[tp] = partition.leader
+        if lost:
+            raise LeaderNotAvailableException(f"There is no leader for {', '.join(map(str, lost))}")
+        self._leaders = leaders
+
+    def _with_retries(self, ask: Callable[[], T]) -> T:
+        """What is asked, if need be fetchOffset.numRetries times. Raises the last failure."""
+        left = max(1, self._settings.num_retries)
+        while True:
+            left -= 1
+            try:
+                return ask()
+            except PASSING as e:
+                if not left:
+                    raise
+                self.warn("Error in attempt to get Kafka offsets, %d left", left, exc=e)
+                self._time.sleep(self._settings.retry_interval_ms)
+
+    def offset_for_timestamp(self, topic: str, partition: int, timestamp: int) -> int | None:
+        """The first offset whose record is not older than this (milliseconds since the epoch), None without one."""
+        tp = TopicPartition(topic, partition)
+
+        def ask() -> int:
+            self._ask_for_leaders(lambda *name: name == tp)
+            if tp not in self._leaders:
+                raise UnknownTopicOrPartitionException(f"There is no partition {tp}")
+            return list_offsets(self._client, self._leaders[tp], [tp], timestamp)[tp]
+
+        leader = self._leaders.get(tp)
+        try:
+            offset = ask() if leader is None else list_offsets(self._client, leader, [tp], timestamp)[tp]
+        except PASSING:
+            offset = self._with_retries(ask)
+        return None if offset < 0 else offset
+
+    def plan(
+        self, topic: str, partition: int, from_offset: int, until_offset: int, max_bytes: int, read_committed: bool
+    ) -> list[Piece]:
+        """Pieces with equal numbers of offsets, of max_bytes each if all records are of average size.
+
+        ``read_committed`` changes nothing here: a Fetch response names the aborted transactions itself.
+        """
+        if from_offset >= until_offset:
+            return []
+        tp = TopicPartition(topic, partition)
+        size = self._bytes_per_offset(tp) * (until_offset - from_offset)
+        count = max(1, min(round(size / max_bytes), until_offset - from_offset))
+        edges = [from_offset + (until_offset - from_offset) * i // count for i in range(count + 1)]
+        return [
+            FetchRange(topic, partition, edges[i], edges[i + 1], self._leaders.get(tp), self._settings)
+            for i in range(count)
+        ]
+
+    def _bytes_per_offset(self, tp: TopicPartition) -> float:
+        """By the size of the leader's log; 0 where that is not known."""
+        if self._sizes is None:
+            self._sizes = {}
+            for leader in sorted(set(self._leaders.values())):
+                self._sizes.update(self._sizes_of_logs(leader))
+        offsets = self._offsets.get((tp.topic, tp.partition))
+        if offsets is None:
+            return 0
+        return self._sizes.get(tp, 0) / max(1, offsets.log_end_offset - offsets.log_start_offset)
+
+    def _sizes_of_logs(self, broker: Node) -> dict[TopicPartition, int]:
+        try:
+            response = self._client.ask(broker, DescribeLogDirsRequest.Builder(None))
+        except (OSError, UnsupportedVersionException) as e:
+            self.info("%s does not tell the sizes of its logs: one task per partition", broker, exc=e)
+            return {}
+        assert isinstance(response, DescribeLogDirsResponse)
+        return {
+            tp: replica.size
+            for directory in response.log_dir_infos().values()
+            for tp, replica in directory.replica_infos.items()
+            if not replica.is_future and self._leaders.get(tp) == broker
+        }
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._client.close()
+
+
+@dataclass
+class FetchRange(InputPartition):
+    """The work of one task: offsets of one partition, and the broker that led it when the query was planned."""
+
+    topic: str
+    partition: int
+    from_offset: int
+    until_offset: int
+    leader: Node | None
+    settings: ConsumerSettings
+
+    def tables(self, options: ReadOptions) -> Iterator[pa.RecordBatch]:
+        """Arrow batches of the wanted columns, in offset order. Raises DataLossError for records that are gone (if it
+        shall fail then), TimeoutError when none came for too long, and the errors of brokers that do not pass."""
+        client = BrokerClient(self.settings.client)
+        try:
+            yield from KafkaDataConsumer(self, options, client).tables()
+        finally:
+            client.close()
+
+
+class KafkaDataConsumer(Logging):
+    """Reads one range of offsets, response after response.
+
+    Mirrors: org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer
+    Thread: its task's
+    Differs: bounded by kafkaConsumer.pollTimeoutMs since the last record; leaders are looked up here, not in a client
+    """
+
+    def __init__(self, work: FetchRange, options: ReadOptions, client: BrokerClient, time: Time = Time.SYSTEM) -> None:
+        self._work = work  # const
+        self._options = options  # const
+        self._tp = TopicPartition(work.topic, work.partition)  # const
+        self._client = client  # const
+        self._time = time  # const
+        self._decoder = RecordBatchDecoder(
+            work.topic, work.partition, options.columns, check_crcs=options.check_crcs
+        )  # const
+        self._leader = work.leader
+        self._pending: Question | None = None  # a Fetch request whose answer is still to be taken
+
+    def tables(self) -> Iterator[pa.RecordBatch]:
+        """The records of the range; raises as FetchRange.tables."""
+        work = self._work
+        offset = work.from_offset
+        while offset < work.until_offset:
+            try:
+                data = self._fetch(offset)
+            except (OffsetOutOfRangeException, UnknownTopicOrPartitionException) as e:
+                offset = self._offset_after_loss(offset, e)
+                continue
+            buffer = data.records.buffer
+            behind = end_of_batches(buffer)
+            if behind < work.until_offset:
+                self._ask_ahead(behind)
+            aborted = aborted_from_fetch(data.aborted_transactions or ())
+            decoded, _ = self._decoder.decode_buffer(buffer, len(buffer), offset, work.until_offset, aborted=aborted)
+            yield from decoded
+            offset = behind
+
+    def _fetch(self, offset: int) -> FetchResponse.PartitionData:
+        """A response with at least one batch.
+
+        Asks again after errors that pass, with a pause and the leader looked up anew, and when there was nothing yet: a
+        new leader may be behind for a moment with what may be read. Raises OffsetOutOfRangeException at once; when it
+        takes too long UnknownTopicOrPartitionException if that was the last error, else TimeoutError.
+        """
+        settings = self._work.settings
+        deadline = self._time.milliseconds() + settings.poll_timeout_ms
+        while True:
+            failure: Exception | None = None
+            try:
+                data = self._answer_to(offset)
+                if end_of_batches(data.records.buffer) > offset:
+                    return data
+            except OffsetOutOfRangeException:
+                raise
+            except PASSING as e:
+                failure = e
+            if self._time.milliseconds() >= deadline:
+                if isinstance(failure, UnknownTopicOrPartitionException):
+                    raise failure
+                raise TimeoutError(
+                    f"Cannot fetch record for offset {offset} in {settings.poll_timeout_ms} milliseconds"
+                ) from failure
+            if failure is not None:
+                self.info("Fetching %s at offset %d failed, asking again", self._tp, offset, exc=failure)
+                self._leader = None
+                self._time.sleep(settings.retry_interval_ms)
+
+    def _answer_to(self, offset: int) -> FetchResponse.PartitionData:
+        question, self._pending = self._pending, None
+        response = self._client.finish(self._request(offset) if question is None else question)
+        assert isinstance(response, FetchResponse)
+        response.error().maybe_throw()
+        data: FetchResponse.PartitionData = response.response_data()[self._tp]
+        data.error.maybe_throw()
+        return data
+
+    def _ask_ahead(self, offset: int) -> None:
+        """Send the next request while there is something to do; a failure is met again when the answer is needed."""
+        try:
+            self._pending = self._request(offset)
+        except PASSING as e:
+            self.debug("Could not ask for %s at offset %d ahead of time", self._tp, offset, exc=e)
+
+    def _request(self, offset: int) -> Question:
+        settings = self._work.settings
+        level = IsolationLevel.READ_COMMITTED if self._options.read_committed else IsolationLevel.READ_UNCOMMITTED
+        wanted = FetchRequest.PartitionData(offset, FetchRequest.INVALID_LOG_START_OFFSET, settings.max_bytes)
+        builder = FetchRequest.Builder(
+            _OLDEST_FETCH,
+            ApiKeys.FETCH.latest_version(),
+            FetchRequest.CONSUMER_REPLICA_ID,
+            settings.max_wait_ms,
+            1,
+            {self._tp: wanted},
+        )
+        return self._client.start(self._find_leader(), builder.set_max_bytes(settings.max_bytes).isolation_level(level))
+
+    def _find_leader(self) -> Node:
+        """The known leader, or the one that the cluster names now. Raises OSError and the error of the partition."""
+        if self._leader is None:
+            for topic in self._client.metadata([self._tp.topic]).topic_metadata():
+                topic.error.maybe_throw()
+                for partition in topic.partition_metadata:
+                    if partition.partition == self._tp.partition:
+                        self._leader = partition.leader
+                        if self._leader is None:
+                            raise LeaderNotAvailableException(f"There is no leader for {self._tp}")
+        if self._leader is None:
+            raise UnknownTopicOrPartitionException(f"There is no partition {self._tp}")
+        return self._leader
+
+    def _offset_after_loss(self, offset: int, error: ApiException) -> int:
+        """Where to go on when an offset is gone: the earliest there is, or the end. Raises DataLossError."""
+        until = self._work.until_offset
+        report_data_loss(
+            f"Cannot fetch records in [{offset}, {until}) of {self._tp} ({str(error).rstrip('.')})",
+            self._options.fail_on_data_loss,
+        )
+        if not isinstance(error, OffsetOutOfRangeException):
+            return until
+        leader = self._find_leader()
+        earliest = list_offsets(self._client, leader, [self._tp], EARLIEST)[self._tp]
+        latest = list_offsets(self._client, leader, [self._tp], LATEST)[self._tp]
+        if offset >= latest or earliest >= until:
+            return until
+        return max(offset, earliest)  # the offset itself when it is back, after another change of leaders
+
+
+def end_of_batches(buffer: memoryview) -> int:
+    """The offset behind the last whole batch of a response, of any magic; -1 when there is none."""
+    position, last = 0, -1
+    unpack = _BATCH_START.unpack_from
+    end = len(buffer)
+    while position + _SMALLEST <= end:
+        offset, length, magic = unpack(buffer, position)
+        if length <= 0 or position + length + _LOG_OVERHEAD > end:
+            break
+        last = position
+        position += length + _LOG_OVERHEAD
+    if last < 0:
+        return -1
+    offset, _, magic = unpack(buffer, last)
+    if magic >= 2:
+        offset += _LAST_OFFSET_DELTA.unpack_from(buffer, last + _LAST_OFFSET_DELTA_AT)[0]
+    return int(offset) + 1

@@ -1,0 +1,74 @@
+"""Which partition a record goes to: the one it names, its key's, or with neither the one whose turn it is.
+
+Mirrors: clients/src/main/java/org/apache/kafka/clients/producer/internals/DefaultPartitioner.java @ 2.4 (a column at a
+    time; records without a key stay together, where 1.1.1 scattered them one by one)
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Ints = npt.NDArray[np.int32]
+UInts = npt.NDArray[np.uint32]
+_SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24
+
+
+def murmur2(keys: pa.Array) -> UInts:
+    """The hash of each binary key, as kafka_py.common.utils.utils.murmur2 gives it, unsigned; of nulls any number.
+
+    All keys advance together, four bytes per step, so that the steps are as many as the longest key has words.
+    """
+    n = len(keys)
+    _, offsets, data = keys.buffers()
+    edges = np.frombuffer(offsets, np.int32)[keys.offset : keys.offset + n + 1].astype(np.int64)
+    u8 = np.frombuffer(data, np.uint8).astype(np.uint32) if data is not None else np.zeros(0, np.uint32)
+    start, length = edges[:-1], np.diff(edges)
+    m = np.uint32(_M)
+    h = np.uint32(_SEED) ^ length.astype(np.uint32)
+    words = length >> 2
+    for i in range(int(words.max(initial=0))):
+        live = np.flatnonzero(words > i)
+        at = start[live] + 4 * i
+        k = u8[at] | u8[at + 1] << np.uint32(8) | u8[at + 2] << np.uint32(16) | u8[at + 3] << np.uint32(24)
+        k *= m
+        k ^= k >> np.uint32(_R)
+        h[live] = h[live] * m ^ k * m
+    rest = length & 3
+    behind = start + (words << 2)
+    for i in (2, 1, 0):
+        live = np.flatnonzero(rest > i)
+        h[live] ^= u8[behind[live] + i] << np.uint32(8 * i)
+    h[rest > 0] *= m
+    h ^= h >> np.uint32(13)
+    h *= m
+    h ^= h >> np.uint32(15)
+    return h
+
+
+def partitions_of(keys: pa.Array | None, named: pa.Array | None, count: int, sticky: int, rows: int) -> Ints:
+    """The partition of each of ``rows`` records of a topic with ``count`` partitions.
+
+    ``sticky`` is for records with neither key nor named partition. Raises ValueError for a named partition that the
+    topic does not have.
+    """
+    chosen = np.full(rows, sticky, np.int32)
+    if keys is not None and keys.null_count < rows:
+        by_key = ((murmur2(keys) & np.uint32(0x7FFFFFFF)) % np.uint32(count)).astype(np.int32)
+        with_key = keys.is_valid().to_numpy(zero_copy_only=False)
+        chosen[with_key] = by_key[with_key]
+    if named is not None and named.null_count < rows:
+        given = named.is_valid().to_numpy(zero_copy_only=False)
+        numbers = named.fill_null(0).to_numpy(zero_copy_only=False).astype(np.int32)
+        wrong = given & ((numbers < 0) | (numbers >= count))
+        if wrong.any():
+            raise ValueError(
+                f"Invalid partition given with record: {numbers[wrong][0]} is not in the range [0...{count})."
+            )
+        chosen[given] = numbers[given]
+    return chosen

@@ -1,0 +1,251 @@
+"""The sink ``kafka_segments``: rows of a DataFrame to the topics of a running broker, batch or streaming.
+
+    df.write.format("kafka_segments").mode("append").option("kafka.bootstrap.servers", "h:9092").option("topic", "t")
+        .save()
+
+Columns and options are those of Spark's own sink: value (string or binary, required), key, headers, topic, partition,
+timestamp; the option topic wins over the column; producer options begin with ``kafka.``.
+
+Every record is written at least once, as with Spark's sink: a task whose result is lost runs again and writes its
+records again. Within one run of a task nothing is written twice (unless kafka.enable.idempotence is false), and a task
+with a record that could not be delivered fails.
+
+For exactly once, which needs the broker's transactions: each task's commit message says what it wrote where, under
+which producer id. All tasks would write in one transaction, and ``commit`` end it, storing the batch's number as the
+metadata of a group's offsets, where a restarted query finds how far it came.
+
+Mirrors: connector/kafka-0-10-sql: KafkaWriter, KafkaWriteTask, KafkaBatchWrite, KafkaStreamingWrite of Spark 4
+Read next: producer.py, partitioner.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.datasource import (
+    DataSourceArrowWriter,
+    DataSourceStreamArrowWriter,
+    WriterCommitMessage,
+)
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    DoubleType,
+    IntegerType,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from kafka_py.common.utils.time import Time
+from kafka_py.spark.broker_client import BOOTSTRAP_SERVERS
+from kafka_py.spark.partitioner import partitions_of
+from kafka_py.spark.producer import Acknowledged, KafkaProducer, ProducerSettings
+
+TOPIC_OPTION = "topic"
+_PREFIX = "kafka."
+_HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
+_COLUMNS: dict[str, tuple[DataType, ...]] = {
+    "topic": (StringType(),),
+    "key": (StringType(), BinaryType()),
+    "value": (StringType(), BinaryType()),
+    "headers": (_HEADERS,),
+    "partition": (IntegerType(),),
+    "timestamp": (DoubleType(), TimestampType()),
+}
+
+
+@dataclass
+class KafkaWriterCommitMessage(WriterCommitMessage):
+    """What one task wrote: topic -> partition -> offsets, and the producer it wrote as ((-1, -1) if not idempotent).
+
+    Mirrors: org.apache.spark.sql.kafka010.KafkaDataWriterCommitMessage (which is empty)
+    """
+
+    offsets: dict[str, dict[int, Acknowledged]] = field(default_factory=dict)
+    producer_id: int = -1
+    producer_epoch: int = -1
+
+
+class KafkaWriter:
+    """Checks what is to be written before any task runs.
+
+    Mirrors: org.apache.spark.sql.kafka010.KafkaWriter
+    """
+
+    @staticmethod
+    def validate_query(schema: StructType, topic: str | None) -> None:
+        """Raises ValueError, with Spark's texts, for a missing column or one of a wrong type."""
+        names = schema.fieldNames()
+        if topic is None and "topic" not in names:
+            raise ValueError(
+                "topic option required when no 'topic' attribute is present. Use the topic option for setting a topic."
+            )
+        if "value" not in names:
+            raise ValueError("Required attribute 'value' not found")
+        for name, allowed in _COLUMNS.items():
+            if name not in names or (name == "topic" and topic is not None):
+                continue
+            found = schema[name].dataType.simpleString()
+            texts = [kind.simpleString() for kind in allowed]
+            if found not in texts:
+                raise ValueError(f"{name} attribute unsupported type {found}. {name} must be a(n) {' or '.join(texts)}")
+
+    @staticmethod
+    def producer_settings(options: Mapping[str, str]) -> ProducerSettings:
+        """The options that begin with kafka. Raises ValueError, with Spark's texts where it has one."""
+        given = {name.lower(): value for name, value in options.items()}
+        properties = {name.removeprefix(_PREFIX): v for name, v in given.items() if name.startswith(_PREFIX)}
+        for name in ("key.serializer", "value.serializer"):
+            if name in properties:
+                raise ValueError(
+                    f"Kafka option '{name}' is not supported as {name.partition('.')[0]}s are serialized with "
+                    "ByteArraySerializer."
+                )
+        if "transactional.id" in properties:
+            raise ValueError("Kafka option 'transactional.id' is not supported: records are written at least once")
+        if BOOTSTRAP_SERVERS not in properties:
+            raise ValueError(f"Option '{_PREFIX}{BOOTSTRAP_SERVERS}' must be specified for configuring Kafka producer")
+        return ProducerSettings.of(properties)
+
+
+class KafkaWrite:
+    """What batch and streaming writes have in common: made and checked in the driver, carried out by tasks.
+
+    Mirrors: org.apache.spark.sql.kafka010.KafkaWrite
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
+        """Raises ValueError for options or columns that the sink cannot take."""
+        self._topic = {name.lower(): value for name, value in options.items()}.get(TOPIC_OPTION)  # const
+        KafkaWriter.validate_query(schema, self._topic)
+        self._settings = KafkaWriter.producer_settings(options)  # const
+
+    def write(self, iterator: Iterator[pa.RecordBatch]) -> KafkaWriterCommitMessage:
+        """Runs in an executor: deliver all rows of a task. Raises what KafkaWriteTask.execute raises."""
+        task = KafkaWriteTask(self._topic, KafkaProducer(self._settings))
+        try:
+            return task.execute(iterator)
+        finally:
+            task.close()
+
+
+class KafkaBatchWrite(KafkaWrite, DataSourceArrowWriter):
+    """The writer of ``df.write``; has nothing to commit, since what is acknowledged can be read, and nothing to abort.
+
+    Mirrors: org.apache.spark.sql.kafka010.KafkaBatchWrite
+    """
+
+    def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
+        """Raises ValueError also for mode overwrite: a topic is only appended to."""
+        if overwrite:
+            raise ValueError(
+                "Save mode overwrite not allowed for Kafka. Allowed save modes are append and errorifexists (default)."
+            )
+        super().__init__(options, schema)
+
+
+class KafkaStreamingWrite(KafkaWrite, DataSourceStreamArrowWriter):
+    """The writer of ``df.writeStream``; in mode complete every result is appended as a whole, as with Spark's sink.
+
+    Mirrors: org.apache.spark.sql.kafka010.KafkaStreamingWrite
+    """
+
+
+class KafkaWriteTask:
+    """Writes the rows of one task.
+
+    Mirrors: org.apache.spark.sql.kafka010.KafkaWriteTask, KafkaRowWriter (with whole columns in place of rows)
+    Thread: the task's
+    """
+
+    def __init__(self, topic: str | None, producer: KafkaProducer, time: Time = Time.SYSTEM) -> None:
+        self._topic = topic  # const
+        self._producer = producer  # const
+        self._time = time  # const
+        self._sticky: dict[str, int] = {}  # topic -> where records that may go anywhere went last
+
+    def execute(self, iterator: Iterator[pa.RecordBatch]) -> KafkaWriterCommitMessage:
+        """Send all rows and wait until they are acknowledged.
+
+        Raises ValueError for a row that names no topic or a partition that there is not, and what KafkaProducer raises.
+        """
+        for rows in iterator:
+            for topic, part in self._by_topic(rows):
+                self._send(topic, part)
+        self._producer.flush()
+        offsets: dict[str, dict[int, Acknowledged]] = {}
+        for tp, acknowledged in self._producer.acknowledged.items():
+            offsets.setdefault(tp.topic, {})[tp.partition] = acknowledged
+        return KafkaWriterCommitMessage(offsets, *self._producer.producer_id_and_epoch)
+
+    def close(self) -> None:
+        """Close the producer."""
+        self._producer.close()
+
+    def _by_topic(self, rows: pa.RecordBatch) -> Iterator[tuple[str, pa.RecordBatch]]:
+        if self._topic is not None:
+            yield self._topic, rows
+            return
+        topics = rows.column("topic")
+        if topics.null_count:
+            raise ValueError("null topic present in the data. Use the topic option for setting a default topic.")
+        encoded = topics.dictionary_encode()
+        codes = encoded.indices.to_numpy()
+        for code, topic in enumerate(encoded.dictionary.to_pylist()):
+            yield topic, rows if len(encoded.dictionary) == 1 else _rows(rows, np.flatnonzero(codes == code))
+
+    def _send(self, topic: str, rows: pa.RecordBatch) -> None:
+        if not rows.num_rows:
+            return
+        count = self._producer.partition_count(topic)
+        columns = self._record_columns(rows)
+        named = rows.column("partition") if "partition" in rows.schema.names else None
+        key = columns.column("key") if "key" in columns.schema.names else None
+        chosen = partitions_of(key, named, count, self._next_sticky(topic, count), rows.num_rows)
+        order = np.argsort(chosen, kind="stable")
+        partitions, starts = np.unique(chosen[order], return_index=True)
+        for partition, indexes in zip(partitions.tolist(), np.split(order, starts[1:]), strict=True):
+            self._producer.send(topic, partition, columns if len(partitions) == 1 else _rows(columns, indexes))
+
+    def _next_sticky(self, topic: str, count: int) -> int:
+        """Another partition for each batch of rows: together they compress well, and in the end all have their share"""
+        before = self._sticky.get(topic)
+        self._sticky[topic] = self._producer.any_partition(topic) if before is None else (before + 1) % count
+        return self._sticky[topic]
+
+    def _record_columns(self, rows: pa.RecordBatch) -> pa.RecordBatch:
+        """The encoder's columns: key and value as bytes, times in microseconds, now where none is given."""
+        names = rows.schema.names
+        columns = {name: rows.column(name).cast(pa.binary()) for name in ("key", "value") if name in names}
+        if "headers" in names:
+            columns["headers"] = rows.column("headers")
+        now = pa.scalar(self._time.milliseconds() * 1000, pa.int64())
+        if "timestamp" in names:
+            columns["timestamp"] = _microseconds(rows.column("timestamp")).fill_null(now)
+        else:
+            columns["timestamp"] = pa.repeat(now, rows.num_rows)
+        columns["timestamp"] = columns["timestamp"].cast(pa.timestamp("us", "UTC"))
+        return pa.RecordBatch.from_pydict(columns)
+
+
+def _rows(rows: pa.RecordBatch, indexes: np.ndarray) -> pa.RecordBatch:
+    return rows.take(pa.array(indexes))
+
+
+def _microseconds(times: pa.Array) -> pa.Array:
+    """Spark's two kinds of times, seconds as a fraction or timestamps, as numbers. Raises ValueError below zero."""
+    if pa.types.is_floating(times.type):
+        numbers = pc.multiply(times, 1e6).cast(pa.int64(), safe=False)
+    else:
+        numbers = times.cast(pa.timestamp("us", times.type.tz)).cast(pa.int64())
+    smallest = pc.min(numbers).as_py()
+    if smallest is not None and smallest < 0:
+        raise ValueError(f"Invalid timestamp: {smallest // 1000}. Timestamp should always be non-negative or null.")
+    return numbers
