@@ -38,9 +38,11 @@ def sources() -> tuple[type[DataSource], ...]:
 
 
 def register(spark: SparkSession) -> None:
-    """Make the formats of this package known to the session, and let conditions be pushed down to them.
+    """Make the formats of this package known to the session, and allow the option ``pushdown`` of kafka_segments.
 
-    Without the latter Spark refuses sources that could use conditions; option ``pushdown`` = ``false`` helps then.
+    With ``pushdown`` = ``true`` the conditions of a query choose what is read. It is off unless it is asked for: Spark
+    (4.3) keeps the conditions of a DataFrame's first query for its later ones, and for the other side of a self-join,
+    so rows would be missing. Give it only for a DataFrame that is evaluated once.
     """
     spark.conf.set(FILTER_PUSHDOWN, "true")
     for source in sources():

@@ -17,6 +17,7 @@ from kafka_py.clients.cluster_connection_states import LONG_MAX
 from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
 from kafka_py.clients.network_client import NetworkClient
 from kafka_py.clients.network_client_utils import NetworkClientUtils
+from kafka_py.common.errors import BrokerNotAvailableException, ReplicaNotAvailableException, RetriableException
 from kafka_py.common.metrics.metrics import Metrics
 from kafka_py.common.network.channel_builders import ChannelBuilders
 from kafka_py.common.network.network_receive import NetworkReceive
@@ -32,6 +33,8 @@ from kafka_py.common.utils.time import Time
 from kafka_py.common.utils.utils import get_host, get_port
 
 BOOTSTRAP_SERVERS = "bootstrap.servers"
+# Errors after which the same question, asked of the leader that there is then, may be answered.
+PASSING = (OSError, RetriableException, ReplicaNotAvailableException, BrokerNotAvailableException)
 
 
 class ClientSettings(NamedTuple):

@@ -19,11 +19,8 @@ from pyspark.sql.datasource import InputPartition
 
 from kafka_py.common.errors import (
     ApiException,
-    BrokerNotAvailableException,
     LeaderNotAvailableException,
     OffsetOutOfRangeException,
-    ReplicaNotAvailableException,
-    RetriableException,
     UnknownTopicOrPartitionException,
     UnsupportedVersionException,
 )
@@ -40,7 +37,7 @@ from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.spark.arrow_decoder import RecordBatchDecoder
 from kafka_py.spark.batch_headers import aborted_from_fetch
-from kafka_py.spark.broker_client import BrokerClient, ClientSettings, Question
+from kafka_py.spark.broker_client import PASSING, BrokerClient, ClientSettings, Question
 from kafka_py.spark.transport import (
     PartitionOffsets,
     Piece,
@@ -55,8 +52,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 EARLIEST, LATEST = ListOffsetRequest.EARLIEST_TIMESTAMP, ListOffsetRequest.LATEST_TIMESTAMP
-# Errors after which the same question, asked of the leader that there is then, may be answered.
-PASSING = (OSError, RetriableException, ReplicaNotAvailableException, BrokerNotAvailableException)
 _OLDEST_FETCH = 4  # the first version with batches of magic 2, and whose first batch is whole however large it is
 _BATCH_START = struct.Struct(">qi4xb")  # offset, length, magic
 _LAST_OFFSET_DELTA = struct.Struct(">i")
@@ -153,7 +148,7 @@ class FetchTransport(Logging):
         return dict(self._offsets)
 
     def _ask_for_offsets(self, wanted: Callable[[str, int], bool] | None) -> dict[TopicPartitionName, PartitionOffsets]:
-        self._ask_for_leaders(wanted)
+        self._leaders = self._ask_for_leaders(wanted)
         by_leader: dict[Node, list[TopicPartition]] = {}
         for tp, leader in self._leaders.items():
             by_leader.setdefault(leader, []).append(tp)
@@ -167,7 +162,7 @@ class FetchTransport(Logging):
                 found[tp.topic, tp.partition] = PartitionOffsets(start[tp], high[tp], stable[tp], high[tp])
         return dict(sorted(found.items()))
 
-    def _ask_for_leaders(self, wanted: Callable[[str, int], bool] | None) -> None:
+    def _ask_for_leaders(self, wanted: Callable[[str, int], bool] | None) -> dict[TopicPartition, Node]:
         leaders: dict[TopicPartition, Node] = {}
         lost = []
         for topic in self._client.metadata(None).topic_metadata():
@@ -182,7 +177,7 @@ class FetchTransport(Logging):
                     leaders[tp] = partition.leader
         if lost:
             raise LeaderNotAvailableException(f"There is no leader for {', '.join(map(str, lost))}")
-        self._leaders = leaders
+        return leaders
 
     def _with_retries(self, ask: Callable[[], T]) -> T:
         """What is asked, if need be fetchOffset.numRetries times. Raises the last failure."""
@@ -202,7 +197,7 @@ class FetchTransport(Logging):
         tp = TopicPartition(topic, partition)
 
         def ask() -> int:
-            self._ask_for_leaders(lambda *name: name == tp)
+            self._leaders.update(self._ask_for_leaders(lambda *name: name == tp))
             if tp not in self._leaders:
                 raise UnknownTopicOrPartitionException(f"There is no partition {tp}")
             return list_offsets(self._client, self._leaders[tp], [tp], timestamp)[tp]

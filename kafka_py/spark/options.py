@@ -97,7 +97,7 @@ class KafkaSourceOptions(Logging):
         self.include_headers = self._boolean("includeHeaders", False)  # const
         self.read_committed = self._is_read_committed()  # const
         self.check_crcs = self._boolean("checkCrcs", True)  # const
-        self.pushdown = self._boolean("pushdown", True)  # const
+        self.pushdown = self._boolean("pushdown", False)  # const
         self.min_partitions = self._positive("minPartitions")  # const
         self.max_records_per_partition = self._positive("maxRecordsPerPartition")  # const
         self.max_partition_bytes = self._positive("maxPartitionBytes")  # const

@@ -21,10 +21,7 @@ import pyarrow as pa
 
 from kafka_py.common.errors import (
     ApiException,
-    BrokerNotAvailableException,
     LeaderNotAvailableException,
-    ReplicaNotAvailableException,
-    RetriableException,
     TimeoutException,
     UnknownTopicOrPartitionException,
 )
@@ -38,11 +35,10 @@ from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.spark.arrow_encoder import RecordBatchEncoder
-from kafka_py.spark.broker_client import BrokerClient, ClientSettings, Question
+from kafka_py.spark.broker_client import PASSING, BrokerClient, ClientSettings, Question
 from kafka_py.utils.logging import Logging
 
 T = TypeVar("T")
-PASSING = (OSError, RetriableException, ReplicaNotAvailableException, BrokerNotAvailableException)
 _ACKS = {"all": -1, "-1": -1, "1": 1}
 _CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 _SEQUENCE_MASK = 0x7FFFFFFF

@@ -17,7 +17,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_py.spark import FORMAT, register, sources
+from kafka_py.spark import FORMAT, register
 from kafka_py.spark.batches import KafkaBatches
 from kafka_py.spark.broker_client import BOOTSTRAP_SERVERS, BrokerClient, ClientSettings
 from kafka_py.spark.compare import KafkaReplicas
@@ -78,7 +78,7 @@ def views_of(
     directories that are not there, OSError when no broker answers.
     """
     dirs = log_dirs if isinstance(log_dirs, str) else ",".join(log_dirs)
-    _register(spark)
+    register(spark)
     options = {"includeHeaders": "true", "pushdown": "false"}
     if bootstrap_servers is not None:
         options[f"kafka.{BOOTSTRAP_SERVERS}"] = bootstrap_servers
@@ -105,14 +105,6 @@ def _topics_of_brokers(bootstrap_servers: str) -> set[str]:
         return {topic.topic for topic in client.metadata(None).topic_metadata()}
     finally:
         client.close()
-
-
-def _register(spark: SparkSession) -> None:
-    register(spark)
-    others: tuple[type[DataSource], ...] = (KafkaBatches, KafkaLogFiles, KafkaReplicas, KafkaVerify)
-    for source in others:
-        if source not in sources():
-            spark.dataSource.register(source)
 
 
 def _views_of_files(spark: SparkSession, log_dirs: str) -> list[View]:

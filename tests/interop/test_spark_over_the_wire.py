@@ -48,10 +48,11 @@ def consumed(address: str, topic: str, until: int, level: str = "read_uncommitte
     try:
         consumer.assign([TopicPartition(topic, 0, 0)])
         while True:
-            for message in consumer.consume(1000, timeout=TIMEOUT_S):
-                if message.error() is not None:  # the end of the partition
-                    return [(m.offset() or 0, m.value()) for m in found if (m.offset() or 0) < until]
-                found.append(message)
+            message = consumer.poll(TIMEOUT_S)
+            assert message is not None
+            if message.error() is not None:  # the end of the partition
+                return [(m.offset() or 0, m.value()) for m in found if (m.offset() or 0) < until]
+            found.append(message)
     finally:
         consumer.close()
 

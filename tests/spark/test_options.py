@@ -35,7 +35,7 @@ def test_defaults() -> None:
     assert options("/logs", True).starting_offsets == LatestOffsetRangeLimit()
     assert batch.fail_on_data_loss
     assert batch.check_crcs
-    assert batch.pushdown
+    assert not batch.pushdown
     assert not batch.include_headers
     assert not batch.read_committed
     assert batch.max_trigger_delay_ms == 15 * 60 * 1000

@@ -185,10 +185,10 @@ def test_a_projection_has_columns_as_they_are(field: StructField, text: str) -> 
             make(StructType([field]))
 
 
-def test_pushdown_can_be_turned_off() -> None:
+def test_pushdown_must_be_asked_for() -> None:
     schema = provider().schema()
-    assert type(provider().reader(schema)) is PushdownKafkaBatch
-    assert type(provider(pushdown="false").reader(schema)) is KafkaBatch
+    assert type(provider().reader(schema)) is KafkaBatch
+    assert type(provider(pushdown="true").reader(schema)) is PushdownKafkaBatch
 
 
 def test_a_task_for_nothing(log_dir: pathlib.Path) -> None:
@@ -268,6 +268,19 @@ def test_spark_reads_what_is_there(spark: SparkSession, log_dir: pathlib.Path) -
     assert narrow.load(str(log_dir)).agg({"offset": "max"}).collect()[0][0] == 176
     empty = spark.read.format("kafka_segments").option("subscribe", "nothing").load(str(log_dir))
     assert empty.count() == 0
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_a_frame_may_be_asked_several_things(spark: SparkSession, log_dir: pathlib.Path) -> None:
+    """Spark keeps what was pushed down once, so by default nothing is."""
+    frame = kafka_py.spark.read(spark, str(log_dir), "t", ["partition", "offset"])
+    count = frame.count()
+    assert frame.where("offset = 60").count() == 2
+    assert frame.count() == count > 2
+    one, other = frame.where("offset = 60").alias("a"), frame.where("offset = 61").alias("b")
+    joined = one.join(other, "partition").selectExpr("a.offset", "b.offset").collect()
+    assert {tuple(row) for row in joined} == {(60, 61)}
 
 
 @pytest.mark.spark
