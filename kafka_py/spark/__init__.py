@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 FORMAT = "kafka_segments"
 FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
+_registered: WeakSet[SparkSession] = WeakSet()
 
 
 def sources() -> tuple[type[DataSource], ...]:
@@ -45,8 +47,11 @@ def register(spark: SparkSession) -> None:
     so rows would be missing. Give it only for a DataFrame that is evaluated once.
     """
     spark.conf.set(FILTER_PUSHDOWN, "true")
+    if spark in _registered:
+        return  # again, Spark would warn of each format
     for source in sources():
         spark.dataSource.register(source)
+    _registered.add(spark)
 
 
 def session_builder(app_name: str = "kafka_py", master: str | None = None) -> SparkSession.Builder:

