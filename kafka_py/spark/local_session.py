@@ -50,6 +50,7 @@ def start_spark(
         "spark.ui.enabled": "false",
         "spark.ui.showConsoleProgress": "false",
         "spark.driver.host": "127.0.0.1",
+        "spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2)),  # Spark's 200 are for clusters
         "spark.sql.warehouse.dir": str(home / "warehouse"),
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log4j}",
         **(conf or {}),

@@ -373,9 +373,8 @@ def main(args: Sequence[str]) -> int:
     output = pathlib.Path(options.output)
     output.mkdir(parents=True, exist_ok=True)
     (output / "options.json").write_text(json.dumps(vars(options), indent=2) + "\n")
-    shuffle = {"spark.sql.shuffle.partitions": str(max(2, os.cpu_count() or 2))}
     with tempfile.TemporaryDirectory(prefix="kafka-pipeline-") as home:
-        spark = start_spark("kafka-pipeline", pathlib.Path(home), conf=shuffle)
+        spark = start_spark("kafka-pipeline", pathlib.Path(home))
         try:
             if not options.demo:
                 return run(spark, options, output)
