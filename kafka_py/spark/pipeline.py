@@ -166,7 +166,7 @@ class Pipeline:
         complete = sums.writeStream.outputMode("append").format("parquet").option("path", str(self.parquet))
         queries = [self._start(complete, "parquet")]
         if given.sink_topic:
-            # A Python sink takes only "append"; what is written after a batch may be any DataFrame.
+            # A Python sink does not take "update"; what is written after a batch may be any DataFrame.
             as_they_stand = self._steps.to_records(sums).writeStream.outputMode("update").foreachBatch(self._to_topic)
             queries.append(self._start(as_they_stand, "topic"))
         before = signal.signal(signal.SIGINT, lambda *_: self._stop.count_down())

@@ -145,9 +145,7 @@ class KafkaBatchWrite(KafkaWrite, DataSourceArrowWriter):
     def __init__(self, options: Mapping[str, str], schema: StructType, overwrite: bool) -> None:
         """Raises ValueError also for mode overwrite: a topic is only appended to."""
         if overwrite:
-            raise ValueError(
-                "Save mode overwrite not allowed for Kafka. Allowed save modes are append and errorifexists (default)."
-            )
+            raise ValueError("Save mode overwrite not allowed for Kafka. The allowed save mode is append.")
         super().__init__(options, schema)
 
 

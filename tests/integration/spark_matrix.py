@@ -6,18 +6,16 @@ import itertools
 import pathlib
 import time
 from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from confluent_kafka import Producer, TopicPartition
-from confluent_kafka.admin import (  # type: ignore[attr-defined]
-    AdminClient,
-    IsolationLevel,
-    NewTopic,
-    OffsetSpec,
-)
+import pyarrow as pa
+from confluent_kafka import IsolationLevel, KafkaError, Message, Producer, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
 from kafka_py.spark.layout import ReplicaDir, replica_dirs
-from kafka_py.spark.options import READ_COMMITTED, READ_UNCOMMITTED
+from kafka_py.spark.options import READ_COMMITTED, READ_UNCOMMITTED, KafkaSourceOptions
+from kafka_py.spark.source import KafkaBatch
 from kafka_py.testing.local_cluster import LocalBroker
 from tests.integration.spark_rows import Seen, consume_all, plain
 from tests.integration.support import wait_until
@@ -26,8 +24,11 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 PARTITIONS = 2
+ISOLATIONS = (READ_UNCOMMITTED, READ_COMMITTED)
+FILES, LIVE_FILES, WIRE = "files", "files, live offsets", "wire"
+SOURCES = (FILES, LIVE_FILES, WIRE)
 KEPT, COMPACTED = "kept", "compacted"
-SEGMENT_BYTES = 6000
+SEGMENT_BYTES = 2000
 CLEANER = {
     "log.cleaner.backoff.ms": "50",
     "log.cleaner.dedupe.buffer.size": "2000000",
@@ -38,6 +39,7 @@ CLEANER = {
 }
 _COMPACTION = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "1"}
 _CLEANER_CHECKPOINT = "cleaner-offset-checkpoint"
+_COLUMNS = ("topic", "partition", "offset", "key", "value", "timestamp", "timestampType", "headers")
 Rows = dict[tuple[str, int], list[Seen]]  # topic and partition -> rows in the order they came
 
 
@@ -47,6 +49,15 @@ class Topic(NamedTuple):
     name: str
     codec: str
     compacted: bool
+
+
+class Matrix(NamedTuple):
+    """Topics that nobody changes any more."""
+
+    topics: list[Topic]
+    given: dict[str, Rows]  # isolation level -> what confluent-kafka's consumer is given
+    cleaned: dict[str, int]  # directory of a compacted partition -> the offset that the cleaner has reached
+    sources: dict[str, dict[str, str]]  # name of SOURCES -> options that read from there
 
 
 def create_topics(address: str, codecs: Iterable[str]) -> list[Topic]:
@@ -59,16 +70,23 @@ def create_topics(address: str, codecs: Iterable[str]) -> list[Topic]:
             config["message.timestamp.type"] = "LogAppendTime"
         made.append(Topic(f"{kind}-{policy}", codec, policy == COMPACTED))
         wanted.append(NewTopic(made[-1].name, PARTITIONS, 1, config=config))
-    for future in AdminClient({"bootstrap.servers": address}).create_topics(wanted).values():
+    admin = AdminClient({"bootstrap.servers": address})
+    for future in admin.create_topics(wanted).values():
         future.result(30)
     return made
+
+
+def _delivered(error: KafkaError | None, _: Message) -> None:
+    assert error is None, error
 
 
 def write(producer: Producer, topics: Iterable[Topic], count: int, who: str) -> None:
     """``count`` records to every partition, not flushed: every third with headers, every fifth a tombstone.
 
-    A key comes again and again. Every seventh has none, except where the broker wants one.
+    A key comes again and again, half of them from whoever writes, the others from one writer only. Every seventh record
+    has none, except where the broker wants one.
     """
+    writer = who.partition(" ")[0]
     now = int(time.time() * 1000)
     for topic in topics:
         for i, partition in itertools.product(range(count), range(PARTITIONS)):
@@ -76,42 +94,52 @@ def write(producer: Producer, topics: Iterable[Topic], count: int, who: str) -> 
             producer.produce(
                 topic.name,
                 None if i % 5 == 4 else f"{who} {i} ".encode() * (i % 8),
-                None if i % 7 == 6 and not topic.compacted else b"key %d" % (i % 30),
+                None if i % 7 == 6 and not topic.compacted else f"{writer if i % 2 else 'any'} {i % 30}".encode(),
                 partition,
                 timestamp=now + i,
                 headers=headers if i % 3 == 0 else None,
+                on_delivery=_delivered,
             )
         producer.poll(0)
+
+
+def settled(broker: LocalBroker, topics: list[Topic]) -> Matrix:
+    """Wait until neither the cleaner nor the high watermarks move any more, then consume everything."""
+    cleaned = wait_for_cleaner(broker, topics)
+    names = {topic.name for topic in topics}
+    wait_until(
+        lambda: all(r.high_watermark == r.log_end_offset for r in replicas(broker, names)), what="the high watermarks"
+    )
+    rows = {level: given(broker.address, topics, level) for level in ISOLATIONS}
+    files = {"logDirs": ",".join(map(str, broker.log_dirs))}
+    wire = {"kafka.bootstrap.servers": broker.address, "kafka.max.partition.fetch.bytes": "5000"}
+    return Matrix(topics, rows, cleaned, {FILES: files, LIVE_FILES: {**files, **wire}, WIRE: wire})
 
 
 def wait_for_cleaner(broker: LocalBroker, topics: Iterable[Topic]) -> dict[str, int]:
     """Wait until it has nothing left to do in the compacted topics; gives its checkpoint, by partition's directory.
 
-    It cleans what is below the active segment and below the first open transaction.
+    It leaves alone the active segment, and those that begin behind or hold the first record of an open transaction.
     """
     names = {topic.name for topic in topics if topic.compacted}
     admin = AdminClient({"bootstrap.servers": broker.address})
-    asked = {TopicPartition(name, p): OffsetSpec.latest() for name in names for p in range(PARTITIONS)}
+    latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
+    asked = {TopicPartition(name, p): latest for name in names for p in range(PARTITIONS)}
     answer = admin.list_offsets(asked, isolation_level=IsolationLevel.READ_COMMITTED, request_timeout=30)
     stable = {f"{tp.topic}-{tp.partition}": future.result().offset for tp, future in answer.items()}
 
     def done() -> dict[str, int] | None:
-        active = {pathlib.Path(r.path).name: r.segments[-1].base_offset for r in replicas(broker, names)}
-        cleaned = {
-            name: offset for log_dir in broker.log_dirs for name, offset in _checkpoint(log_dir / _CLEANER_CHECKPOINT)
-        }
-        reached = {name: cleaned.get(name, 0) for name in stable}
-        return reached if all(reached[name] >= min(active[name], stable[name]) > 0 for name in stable) else None
+        reached = {f"{name}-{p}": 0 for name in names for p in range(PARTITIONS)}
+        for log_dir in broker.log_dirs:
+            reached.update(_checkpoint(log_dir / _CLEANER_CHECKPOINT))
+        for replica in replicas(broker, names):
+            name = pathlib.Path(replica.path).name
+            first_uncleanable = max(s.base_offset for s in replica.segments if s.base_offset <= stable[name])
+            if not reached[name] >= first_uncleanable > 0:
+                return None
+        return reached
 
-    return wait_until(done, 60, "the cleaner")
-
-
-def wait_for_high_watermarks(broker: LocalBroker, topics: Iterable[Topic]) -> None:
-    """Wait until the file with the high watermarks allows all to be read."""
-    names = {topic.name for topic in topics}
-    wait_until(
-        lambda: all(r.high_watermark == r.log_end_offset for r in replicas(broker, names)), what="the high watermarks"
-    )
+    return wait_until(done, 40, "the cleaner")
 
 
 def replicas(broker: LocalBroker, names: Iterable[str]) -> list[ReplicaDir]:
@@ -125,20 +153,41 @@ def _checkpoint(path: pathlib.Path) -> list[tuple[str, int]]:
     return [(f"{topic}-{partition}", int(offset)) for topic, partition, offset in map(str.split, lines)]
 
 
-def given(address: str, topics: Iterable[Topic], isolation: str) -> Rows:
-    """What confluent-kafka's consumer is given."""
-    return by_partition((topic.name, row) for topic in topics for row in consume_all(
-        address, topic.name, PARTITIONS, isolation
-    ))
+def given(address: str, topics: list[Topic], isolation: str) -> Rows:
+    """What confluent-kafka's consumers are given, one for each topic, all at the same time."""
+    with ThreadPoolExecutor(len(topics)) as pool:
+        consumed = pool.map(lambda topic: consume_all(address, topic.name, PARTITIONS, isolation), topics)
+        return by_partition((topic.name, row) for topic, rows in zip(topics, consumed, strict=True) for row in rows)
 
 
-def found(spark: SparkSession, isolation: str, options: Mapping[str, str]) -> Rows:
+def read_by_tasks(isolation: str, options: Mapping[str, str]) -> Rows:
+    """What the tasks of one query over all topics of the matrix read, without Spark; small tasks, and so many."""
+    reader = KafkaBatch(KafkaSourceOptions({**_query(isolation, options), "maxPartitionBytes": "3000"}), _COLUMNS)
+    tables = (table for piece in reader.partitions() for table in reader.read(piece))
+    return by_partition(
+        (topic, _seen(partition, offset, key, value, microseconds // 1000, kind, headers))
+        for table in tables
+        for topic, partition, offset, key, value, microseconds, kind, headers in zip(
+            *(_as_numbers(column).to_pylist() for column in table.columns), strict=True
+        )
+    )
+
+
+def read_by_spark(spark: SparkSession, isolation: str, options: Mapping[str, str]) -> Rows:
     """What one query over all topics of the matrix gives."""
-    settings = {"includeHeaders": "true", "kafka.isolation.level": isolation, **options}
-    pattern = f".+-({KEPT}|{COMPACTED})"
-    frame = spark.read.format("kafka_segments").options(subscribePattern=pattern, **settings).load()
-    columns = ("topic", "partition", "offset", "key", "value", "unix_millis(timestamp)", "timestampType", "headers")
+    frame = spark.read.format("kafka_segments").options(**_query(isolation, options)).load()
+    columns = ["unix_millis(timestamp)" if name == "timestamp" else name for name in _COLUMNS]
     return by_partition((topic, _seen(*row)) for topic, *row in frame.selectExpr(*columns).collect())
+
+
+def _query(isolation: str, options: Mapping[str, str]) -> dict[str, str]:
+    pattern = f".+-({KEPT}|{COMPACTED})"
+    return {"subscribePattern": pattern, "includeHeaders": "true", "kafka.isolation.level": isolation, **options}
+
+
+def _as_numbers(column: pa.Array) -> pa.Array:
+    """Times as microseconds, anything else as it is."""
+    return column.cast(pa.int64()) if pa.types.is_timestamp(column.type) else column
 
 
 def _seen(partition: int, offset: int, key: Any, value: Any, timestamp: int, kind: int, headers: Any) -> Seen:
@@ -163,24 +212,19 @@ def differing(left: Rows, right: Rows) -> list[tuple[str, int, Seen | None, Seen
     ]
 
 
-def assert_all_kinds(rows: Rows, topics: Iterable[Topic], ends: Mapping[str, int]) -> None:
-    """That the rows are worth comparing: of every kind that the matrix is about, in every topic.
-
-    ``ends``: by partition's directory, the offset up to which a compacted one was cleaned.
-    """
-    for topic, partition in itertools.product(topics, range(PARTITIONS)):
-        mine = rows[topic.name, partition]
-        assert {row.headers is None for row in mine} == {True, False}
-        assert any(row.value is None for row in mine)
-        assert any(row.value == b"" for row in mine)
-        assert {row.kind for row in mine} == {int(topic.name.startswith("append"))}
-        offsets = [row.offset for row in mine]
+def assert_all_kinds(matrix: Matrix, isolation: str) -> None:
+    """That the rows are worth comparing: of every kind that the matrix is about, in every partition."""
+    for topic, partition in itertools.product(matrix.topics, range(PARTITIONS)):
+        rows = matrix.given[isolation][topic.name, partition]
+        offsets = [row.offset for row in rows]
         assert offsets == sorted(set(offsets))
+        assert {row.kind for row in rows} == {int(topic.name.startswith("append"))}
+        assert {row.headers is None for row in rows} == {True, False}
+        assert any(row.value is None for row in rows)
+        assert any(row.value == b"" for row in rows)
         if topic.compacted:
-            cleaned = [row.key for row in mine if row.offset < ends[f"{topic.name}-{partition}"]]
-            assert 0 < len(cleaned) == len(set(cleaned))  # the last of each key is left
+            until = matrix.cleaned[f"{topic.name}-{partition}"]
+            keys = [row.key for row in rows if row.offset < until]
+            assert 0 < len(keys) == len(set(keys)), "the last record of each key is left"
         else:
-            assert any(row.key is None for row in mine)
-
-
-ISOLATIONS = (READ_UNCOMMITTED, READ_COMMITTED)
+            assert any(row.key is None for row in rows)
