@@ -153,7 +153,7 @@ ONLY_AFTER_A_KILL = {"zeros", "garbage", "flip-first-byte"}
 FATAL_TO_APACHE = {"flip-first-byte"}
 # After a clean stop Apache's broker takes a missing index for an empty one and does not compare an index with its log;
 # ours builds these anew.
-REBUILT_BY_OURS = {"no-index", "no-indexes", "empty-last-segment"}
+REBUILT_BY_OURS = {"no-index", "no-indexes", "no-time-index", "empty-last-segment"}
 
 
 @pytest.mark.parametrize("way", ["stop", "kill"])
