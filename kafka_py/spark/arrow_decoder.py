@@ -249,22 +249,19 @@ class RecordBatchDecoder:
         timestamp = np.repeat(headers.first_timestamp, counts)
         timestamp += read_varints(u8, position, VARLONG_BYTES)
         append_time = headers.attributes & TIMESTAMP_TYPE_BIT != 0
+        types = np.zeros(len(timestamp), np.int32)
         if append_time.any():
-            timestamp = np.where(np.repeat(append_time, counts), np.repeat(headers.max_timestamp, counts), timestamp)
+            types = np.repeat(append_time.astype(np.int32), counts)
+            timestamp = np.where(types, np.repeat(headers.max_timestamp, counts), timestamp)
         offset = np.repeat(headers.base_offset, counts)
         offset += read_varints(u8, position)
-        if bool((position >= record_ends).any()):
-            raise CorruptRecordException("A record ends within its deltas")
-        return _Records(
-            offset,
-            timestamp,
-            np.repeat(append_time.astype(np.int32), counts),
-            self._binaries(data, u8, position, record_ends),
-        )
+        return _Records(offset, timestamp, types, self._binaries(data, u8, position, record_ends))
 
     def _binaries(self, data: memoryview, u8: Bytes, position: Int64, record_ends: Int64) -> dict[str, pa.Array]:
         """Keys, values and headers, by Arrow's take from an array over the whole buffer: slots key, gap, value, gap."""
         if not {"key", "value", "headers"} & set(self._columns):
+            if bool((position >= record_ends).any()):
+                raise CorruptRecordException("A record ends within its deltas")
             return {}
         edges = np.empty((len(position), 4), np.int32)
         nulls = []
@@ -277,13 +274,16 @@ class RecordBatchDecoder:
             edges[:, at] = position
             position += length
             edges[:, at + 1] = position
+        # Positions only rise, so this finds a record that ended within its deltas, too.
         if bool((position >= record_ends).any()):
             raise CorruptRecordException("A key or value reaches beyond its record")
         header_counts = read_varints(u8, position)
         result = {}
         if "headers" in self._columns:
             result["headers"] = _headers(data, u8, position, record_ends, header_counts)
-        elif bool(((position != record_ends) & (header_counts == 0)).any()):
+        elif not np.array_equal(position, record_ends) and bool(
+            ((position != record_ends) & (header_counts == 0)).any()
+        ):
             raise CorruptRecordException("A record does not end where its fields end")
         slots = _slots(edges, data)
         for at, name in enumerate(("key", "value")):
