@@ -29,6 +29,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from benchmarks.arrow import rows
 from benchmarks.measure import TICKS_PER_S, quantile
 from benchmarks.report import environment, markdown, number
@@ -50,6 +52,7 @@ ALL = ("scan", "archive", "batches", "window", "follow", "kafka")
 KAFKA_JARS = "KAFKA_SOURCE_JARS"
 FOLLOW_S = 15.0
 RATE = 2000
+_FIRST_MS = 1_790_000_000_000
 
 
 # -- what processes cost ---------------------------------------------------------------------------------------------
@@ -179,6 +182,9 @@ class Benchmark:
         import pyarrow
 
         table = pyarrow.concat_tables([table] * (self._records // table.num_rows))
+        column = table.schema.get_field_index("timestamp")
+        rising = pyarrow.array(_FIRST_MS + np.arange(table.num_rows) // 5).cast(pyarrow.timestamp("ms", "UTC"))
+        table = table.set_column(column, "timestamp", rising.cast(table.schema.field(column).type))
         self._records = table.num_rows
         self.size = write_log(self._log_dir, table)
         self._parquet, self._csv = home / "parquet", home / "csv"
