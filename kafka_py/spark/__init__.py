@@ -15,14 +15,12 @@ Spark is imported when it is needed: the package itself can be imported without 
 from __future__ import annotations
 
 import os
-import pathlib
-import shutil
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
-from kafka_py.tools.java_runtime import spark_java_home
+from kafka_py.tools.java_runtime import cache_dir, spark_java_home
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
@@ -81,11 +79,9 @@ def session_builder(app_name: str = "kafka_py", master: str | None = None) -> Sp
 
 def _find_java_and_python() -> None:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    if "JAVA_HOME" not in os.environ and shutil.which("java") is None:
-        cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-        home = spark_java_home(cache / "kafka_py" / "java")
-        if home is not None:
-            os.environ["JAVA_HOME"] = str(home)
+    home = spark_java_home(cache_dir() / "java")
+    if home is not None:
+        os.environ["JAVA_HOME"] = str(home)
 
 
 def read(

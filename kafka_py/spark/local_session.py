@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import kafka_py
 from kafka_py import spark as kafka_spark
-from kafka_py.tools.java_runtime import require_java, spark_java_home
+from kafka_py.tools.java_runtime import require_java
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -37,7 +37,6 @@ def start_spark(
     Raises JavaNotFoundError where there is no Java.
     """
     require_java()
-    os.environ["JAVA_HOME"] = str(spark_java_home(home))
     os.environ["PYSPARK_PYTHON"] = sys.executable
     # The workers must find this package also when it runs from a clone.
     root = str(pathlib.Path(kafka_py.__file__).parents[1])

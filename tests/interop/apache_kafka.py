@@ -13,6 +13,7 @@ import urllib.request
 from collections.abc import Mapping, Sequence
 
 from kafka_py.testing.local_cluster import LISTENING, STARTED, LocalBroker, LocalCluster, LocalProcess
+from kafka_py.tools import java_runtime
 from kafka_py.tools.java_runtime import find_java
 
 VERSION = "1.1.1"
@@ -76,9 +77,7 @@ class UnavailableError(RuntimeError):
 def cache_dir() -> pathlib.Path:
     """Where what was fetched is kept."""
     given = os.environ.get("KAFKA_PY_CACHE")
-    if given:
-        return pathlib.Path(given)
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "kafka_py"
+    return pathlib.Path(given) if given else java_runtime.cache_dir()
 
 
 def _file_name(coordinates: str) -> str:
