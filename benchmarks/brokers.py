@@ -4,6 +4,7 @@ A specification is one of
     HOST:PORT[,pid=N]   a broker that runs; without its process id neither its processor time nor memory is known
     kafka_py            this working tree
     kafka_py@REVISION   the same of another revision, out of git
+    kafka_py[@REVISION],python=PATH    under another interpreter that has its packages: builds of Python differ a lot
     kafka-1.1.1         Apache Kafka of that version, by Maven, with a heap of 1 GB; needs Java, and mvn the first time
 """
 
@@ -35,7 +36,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_TIMEOUT_S = 60.0
 POLL_S = 0.002
 RUNNING = re.compile(r"(?P<host>[^:,]+):(?P<port>\d+)(,pid=(?P<pid>\d+))?")
-OURS = re.compile(r"kafka_py(@(?P<revision>.+))?")
+OURS = re.compile(r"kafka_py(@(?P<revision>[^,]+))?(,python=(?P<python>.+))?")
 APACHE = re.compile(r"kafka-(?P<version>\d+\.\d+\.\d+)")
 # What Kafka's own start script gives the JVM.
 JVM_OPTIONS = (
@@ -111,9 +112,9 @@ def apache_kafka(version: str) -> Program:
     return Program(command, {})
 
 
-def kafka_py(tree: pathlib.Path) -> Program:
+def kafka_py(tree: pathlib.Path, python: str) -> Program:
     def command(home: pathlib.Path, properties: pathlib.Path) -> tuple[list[str], Mapping[str, str]]:
-        return [sys.executable, str(tree / "bin" / "kafka-server-start.py"), str(properties)], {
+        return [python, str(tree / "bin" / "kafka-server-start.py"), str(properties)], {
             "LOG_DIR": str(home / "logs"),
             "PYTHONPATH": str(tree),
         }
@@ -148,7 +149,7 @@ class Broker:
             self.address = Address(self._running["host"], int(self._running["port"]))
             self.pid = int(self._running["pid"]) if self._running["pid"] else None
         elif not OURS.fullmatch(spec) and not APACHE.fullmatch(spec):
-            raise ValueError(f"{spec!r} is neither HOST:PORT nor kafka_py[@REVISION] nor kafka-X.Y.Z")
+            raise ValueError(f"{spec!r} is neither HOST:PORT nor kafka_py[@REVISION][,python=PATH] nor kafka-X.Y.Z")
 
     @property
     def home(self) -> pathlib.Path:
@@ -181,7 +182,8 @@ class Broker:
             return apache_kafka(apache["version"])
         assert ours
         revision = ours["revision"]
-        return kafka_py(export_revision(revision, home / "tree") if revision else ROOT)
+        tree = export_revision(revision, home / "tree") if revision else ROOT
+        return kafka_py(tree, ours["python"] or sys.executable)
 
     def start(self) -> Broker:
         """Start ZooKeeper and the broker; ready_s is the time from its start to its first answer."""

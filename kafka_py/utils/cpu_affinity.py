@@ -1,8 +1,12 @@
-"""One core for each broker.
+"""One core for each broker, on which a thread that is woken waits its turn.
 
 Ours: threads of one Python process cannot run Python at the same time, and handing the interpreter from core to core
 costs more than it gives. A process bound to one core answers 1.6 to 3.1 times the requests; what it loses is 15 % on
 four connections of 1 MiB batches. `kafka.py.cpu.affinity` says which: auto, none, or a list such as 0,2-3.
+
+On one core Linux would let a thread that is woken interrupt the one that woke it. That one holds the interpreter, so
+the woken thread could only go to sleep again: two changes of threads for nothing, at every hand-over. Threads of
+SCHED_BATCH do not interrupt; a broker answers 6 to 25 % more requests, with shorter tails.
 """
 
 from __future__ import annotations
@@ -41,16 +45,28 @@ def pin_process(config_value: str, directory: str | None = None) -> str:
     allowed = sorted(os.sched_getaffinity(0))
     if value == AUTO:
         if len(allowed) == 1:
-            return f"The process is bound to core {allowed[0]} already"
+            return f"The process is bound to core {allowed[0]} already{_take_turns()}"
         cpu = _take_slot(allowed, directory or tempfile.gettempdir())
         os.sched_setaffinity(0, {cpu})
-        return f"Bound the process to core {cpu} of {allowed} (kafka.py.cpu.affinity=auto)"
+        return f"Bound the process to core {cpu} of {allowed} (kafka.py.cpu.affinity=auto){_take_turns()}"
     cpus = parse_cpus(value)
     missing = cpus - set(allowed)
     if missing:
         raise ValueError(f"kafka.py.cpu.affinity names cores {sorted(missing)}, but there are only {allowed}")
     os.sched_setaffinity(0, cpus)
-    return f"Bound the process to cores {sorted(cpus)} (kafka.py.cpu.affinity={config_value})"
+    turns = _take_turns() if len(cpus) == 1 else ""
+    return f"Bound the process to cores {sorted(cpus)} (kafka.py.cpu.affinity={config_value}){turns}"
+
+
+def _take_turns() -> str:
+    """Keep woken threads from interrupting; who gave the process a policy of their own keeps it."""
+    if os.sched_getscheduler(0) != os.SCHED_OTHER:
+        return ""
+    try:
+        os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+    except OSError as e:
+        return f"; its threads may interrupt each other, since SCHED_BATCH was refused: {e}"
+    return ", its threads as SCHED_BATCH"
 
 
 def _take_slot(allowed: list[int], directory: str) -> int:

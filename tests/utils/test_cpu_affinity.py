@@ -16,6 +16,7 @@ from kafka_py.utils.cpu_affinity import parse_cpus, pin_process, release_slot
 def bound(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[set[int]]]:
     """A machine of four cores; what the process was bound to."""
     calls: list[set[int]] = []
+    monkeypatch.setattr(os, "sched_getscheduler", lambda pid: os.SCHED_RR)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 2, 3})
     monkeypatch.setattr(os, "sched_setaffinity", lambda pid, cpus: calls.append(set(cpus)))
     yield calls
@@ -63,6 +64,41 @@ def test_brokers_spread_themselves(bound: list[set[int]], tmp_path: pathlib.Path
     assert bound[-1] == {1}
 
 
-def test_one_core_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_one_core_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch, bound: list[set[int]]) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {2})
     assert pin_process("auto") == "The process is bound to core 2 already"
+    assert bound == []
+
+
+class TestTurns:
+    """Whether a woken thread may interrupt another one."""
+
+    @pytest.fixture
+    def policies(self, monkeypatch: pytest.MonkeyPatch, bound: list[set[int]]) -> list[int]:
+        """The policies that were set; before, the process has the system's usual one."""
+        policies: list[int] = []
+        monkeypatch.setattr(os, "sched_getscheduler", lambda pid: os.SCHED_OTHER)
+        monkeypatch.setattr(os, "sched_setscheduler", lambda pid, policy, param: policies.append(policy))
+        return policies
+
+    def test_on_one_core_it_waits_its_turn(self, policies: list[int], tmp_path: pathlib.Path) -> None:
+        assert pin_process("auto", str(tmp_path)).endswith(", its threads as SCHED_BATCH")
+        pin_process("3")
+        assert policies == [os.SCHED_BATCH] * 2
+
+    def test_on_several_it_may(self, policies: list[int]) -> None:
+        pin_process("0-1")
+        pin_process("none")
+        assert policies == []
+
+    def test_a_policy_that_was_chosen_stays(self, policies: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(os, "sched_getscheduler", lambda pid: os.SCHED_FIFO)
+        pin_process("3")
+        assert policies == []
+
+    def test_a_refusal_is_told(self, policies: list[int], monkeypatch: pytest.MonkeyPatch) -> None:
+        def refuse(pid: int, policy: int, param: os.sched_param) -> None:
+            raise PermissionError(1, "Operation not permitted")
+
+        monkeypatch.setattr(os, "sched_setscheduler", refuse)
+        assert "SCHED_BATCH was refused: [Errno 1]" in pin_process("3")

@@ -11,8 +11,6 @@ import socket
 from collections.abc import ValuesView
 from typing import Any, Final
 
-from kafka_py.utils.concurrent import ReentrantLock
-
 OP_READ: Final = 1
 OP_WRITE: Final = 4
 OP_CONNECT: Final = 8
@@ -34,10 +32,12 @@ class SelectionKey:
     Mirrors: java.nio.channels.SelectionKey
     Thread:  the one that polls the selector.
     Differs: giving up OP_READ leaves epoll as it is; epoll is told when data arrives that nobody wants. A connection
-        whose requests are answered before the next one comes is so muted and unmuted without a system call.
+        whose requests are answered before the next one comes is so muted and unmuted without a system call. One whose
+        next request came too early is out of epoll by then, and stays so: when it wants to read again, the next
+        select takes it for readable without asking. Only if that read left it wanting more is epoll told of it.
     """
 
-    __slots__ = ("attachment", "channel", "fd", "interest", "ready", "registered", "selector", "valid")
+    __slots__ = ("attachment", "channel", "early", "fd", "interest", "ready", "registered", "selector", "valid")
 
     def __init__(self, selector: NioSelector, channel: socket.socket, interest: int) -> None:
         self.selector = selector
@@ -45,6 +45,7 @@ class SelectionKey:
         self.fd = channel.fileno()
         self.interest = interest
         self.registered = 0  # the events that epoll has been told
+        self.early = False  # it left epoll because data came before it was wanted
         self.ready = 0
         self.valid = True
         self.attachment: Any = None
@@ -59,7 +60,11 @@ class SelectionKey:
         if interest != self.interest:
             self.interest = interest
             if _EVENTS[interest] & ~self.registered and self.valid:
-                self.selector.tell(self)
+                if self.early and interest == OP_READ:
+                    self.early = False
+                    self.selector.expect(self)
+                else:
+                    self.selector.tell(self)
 
     def remove(self, ops: int) -> None:
         """Select for ``ops`` no longer."""
@@ -96,22 +101,41 @@ class SelectionKey:
             self.selector.forget(self)
 
 
+class _Wakeup:
+    """An eventfd that is closed when the last one that may write to it has let go.
+
+    So a wakeup() in the middle of close() never writes to a descriptor that is somebody else's file by then.
+    """
+
+    __slots__ = ("fd",)
+
+    def __init__(self, fd: int) -> None:
+        self.fd = fd
+
+    def __del__(self) -> None:
+        os.close(self.fd)
+
+
 class NioSelector:
     """Finds the keys that can make progress.
 
     Mirrors: java.nio.channels.Selector
     Thread:  one thread selects and owns the keys; any thread calls wakeup().
-    Locks:   _wakeup_lock keeps a late wake-up from writing to the descriptor while it is closed; apart from that none.
-        The waker sets `_woken` and then looks at `_sleeping`; the sleeper sets `_sleeping` and then looks at
-        `_woken`: one of the two sees the other, so a wake-up is never lost and the eventfd is written once per sleep.
+    Locks:   none. The waker sets `_woken` and then looks at `_sleeping`; the sleeper sets `_sleeping` and then looks at
+        `_woken`: one of the two sees the other, so a wake-up is never lost and the eventfd is written about once per
+        sleep. (A lock around the write would be held until the writer has the interpreter again, which takes it
+        milliseconds while others compute: they would all queue up for it.)
     """
 
     def __init__(self) -> None:
         self._epoll = select.epoll()  # const
         self._keys: dict[int, SelectionKey] = {}  # thread: poller
         self._wakeup_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)  # const
-        self._wakeup_lock = ReentrantLock()
-        self._epoll.register(self._wakeup_fd, _IN)
+        self._wakeup: _Wakeup | None = _Wakeup(self._wakeup_fd)  # volatile: poller
+        # Edge-triggered: each write is told once, so nobody has to read the descriptor empty again.
+        self._epoll.register(self._wakeup_fd, _IN | select.EPOLLET)
+        self._expected: list[SelectionKey] = []  # thread: poller; to be taken for readable by the next select
+        self._on_trial: list[SelectionKey] = []  # thread: poller; those of the last select
         self._sleeping = False  # volatile: poller
         self._woken = False  # volatile: any
         self._written = False  # volatile: any
@@ -149,6 +173,10 @@ class NioSelector:
             self._epoll.unregister(key.fd)
         key.registered = events
 
+    def expect(self, key: SelectionKey) -> None:
+        """Let the next select take the key for readable: there was data for it when it left epoll."""
+        self._expected.append(key)
+
     def forget(self, key: SelectionKey) -> None:
         """Drop a cancelled key."""
         if self._keys.get(key.fd) is key:
@@ -159,7 +187,9 @@ class NioSelector:
 
     def select(self, timeout_ms: int) -> list[SelectionKey]:
         """Keys that are ready, waiting up to ``timeout_ms`` for the first; their `ready` tells for what."""
-        if timeout_ms:
+        if self._on_trial:
+            self._end_trials()
+        if timeout_ms and not self._expected:
             self._sleeping = True
             events = self._epoll.poll(0 if self._woken else timeout_ms / 1000)
             self._sleeping = False
@@ -172,7 +202,7 @@ class NioSelector:
             key = keys.get(fd)
             if key is None:
                 if fd == self._wakeup_fd:
-                    self._drain_wakeup()
+                    self._written = False
                 continue
             interest = key.interest
             if event == _IN and interest == OP_READ:  # nearly always; epoll has then been told of reading alone
@@ -190,7 +220,26 @@ class NioSelector:
                 found.append(key)
             if key.registered != _EVENTS[interest]:
                 self.tell(key)  # data for a muted channel: only now is epoll told
+                key.early = not interest
+        if self._expected:
+            self._take_for_readable(found)
         return found
+
+    def _take_for_readable(self, found: list[SelectionKey]) -> None:
+        """Add the expected keys to the ready ones, and try whether they were."""
+        self._expected, self._on_trial = self._on_trial, self._expected
+        for key in self._on_trial:
+            if key.interest == OP_READ and not key.registered and key.valid:
+                key.ready = OP_READ
+                found.append(key)
+
+    def _end_trials(self) -> None:
+        """Tell epoll of the keys that want more than was there; who got a whole request and is muted stays out."""
+        for key in self._on_trial:
+            if key.interest and key.valid:
+                self.tell(key)
+            key.early = not key.registered
+        self._on_trial.clear()
 
     def select_now(self) -> list[SelectionKey]:
         """Keys that are ready, without waiting."""
@@ -200,18 +249,10 @@ class NioSelector:
         """Make the select that sleeps return, or the next one not sleep."""
         self._woken = True
         if self._sleeping and not self._written:
-            with self._wakeup_lock:  # once per sleep, so its cost does not matter
-                if self._open:
-                    self._written = True
-                    os.eventfd_write(self._wakeup_fd, 1)
-
-    def _drain_wakeup(self) -> None:
-        try:
-            os.eventfd_read(self._wakeup_fd)
-        except BlockingIOError:
-            return
-        finally:
-            self._written = False  # only after the read: else a wake-up in between is swallowed by it
+            wakeup = self._wakeup
+            if wakeup is not None:
+                self._written = True
+                os.eventfd_write(wakeup.fd, 1)
 
     def keys(self) -> ValuesView[SelectionKey]:
         """All registrations."""
@@ -230,10 +271,7 @@ class NioSelector:
                 key.valid = False
             self._keys.clear()
             self._epoll.close()
-            # A wakeup() of another thread either has written by now or finds the selector closed: it must not write to
-            # a descriptor that is somebody else's file by then.
-            with self._wakeup_lock:
-                os.close(self._wakeup_fd)
+            self._wakeup = None
 
     def __repr__(self) -> str:
         return f"NioSelector(keys={len(self._keys)}, sleeping={self._sleeping}, open={self._open})"

@@ -30,9 +30,58 @@ def test_muting_costs_no_system_call_until_data_comes(selector: NioSelector) -> 
         assert key.registered == 0
         assert selector.select(0) == []
         key.add(OP_READ)
-        assert (selector.select(100), key.ready, key.registered) == ([key], OP_READ, OP_READ)
+        assert (selector.select(100), key.ready, key.registered) == ([key], OP_READ, 0)
+        assert (selector.select(100), key.ready, key.registered) == ([key], OP_READ, OP_READ), "it was not muted again"
         key.cancel()
         assert not list(selector.keys())
+
+
+def test_who_sends_early_is_served_without_epoll(selector: NioSelector) -> None:
+    """Requests that wait in the socket: each is read, muted, answered, and the next is taken for granted."""
+    ours, theirs = socket_pair()
+    with ours, theirs:
+        key = selector.register(ours, OP_READ)
+        theirs.send(b"abc")
+        for expected in b"abc":
+            assert selector.select(100) == [key]
+            assert ours.recv(1) == bytes([expected])
+            key.remove(OP_READ)
+            assert selector.select(0) == []
+            assert key.registered == 0, "epoll found data that nobody wanted"
+            key.add(OP_READ)
+            assert key.registered == 0
+        # nothing has come: it was reported once in vain, and then epoll looks after it
+        assert (selector.select(100), key.registered) == ([key], 0)
+        assert (selector.select(0), key.registered) == ([], OP_READ)
+        theirs.send(b"d")
+        assert selector.select(100) == [key]
+
+
+def test_early_senders_that_change_their_mind(selector: NioSelector) -> None:
+    ours, theirs = socket_pair()
+    with ours, theirs:
+        key = selector.register(ours, OP_READ)
+        key.remove(OP_READ)
+        theirs.send(b"x")
+        assert selector.select(100) == []
+        for _ in range(3):
+            key.add(OP_READ)
+            key.remove(OP_READ)
+        assert selector.select(0) == []
+        key.add(OP_READ)
+        assert selector.select(0) == [key], "once, however often it was told"
+        key.add(OP_WRITE)
+        assert key.registered, "epoll alone knows when there is room"
+        assert selector.select(0) == [key]
+        assert key.is_readable()
+        assert key.is_writable()
+        key.remove(OP_WRITE)
+        key.remove(OP_READ)
+        assert selector.select(0) == []
+        key.add(OP_READ)
+        key.cancel()
+        assert selector.select(0) == []
+        assert selector.select(0) == []
 
 
 def test_a_broken_connection_does_not_spin_while_muted(selector: NioSelector) -> None:
