@@ -96,7 +96,16 @@ TXN_VALUE_SCHEMAS = {
     )
 }
 # kafka.coordinator.transaction.TransactionState, by its byte
-TXN_STATES = ("Empty", "Ongoing", "PrepareCommit", "PrepareAbort", "CompleteCommit", "CompleteAbort", "Dead")
+TXN_STATES = (
+    "Empty",
+    "Ongoing",
+    "PrepareCommit",
+    "PrepareAbort",
+    "CompleteCommit",
+    "CompleteAbort",
+    "Dead",
+    "PrepareEpochFence",
+)
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
 

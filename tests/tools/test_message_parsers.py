@@ -116,6 +116,9 @@ def test_transactions() -> None:
     )
     value = parse(parser, key, txn_value(0, struct.pack(">i", -1)))[1]
     assert "state=Empty,partitions=Set()," in value
+    value = parse(parser, key, txn_value(7, struct.pack(">i", -1)))[1]
+    assert value is not None
+    assert "state=PrepareEpochFence," in value
     assert parse(parser, key, None) == ("transactionalId=mine", None)
     with pytest.raises(IllegalStateException, match="Unknown transaction state byte 9"):
         parse(parser, key, txn_value(9, struct.pack(">i", -1)))
