@@ -2,7 +2,7 @@
 
 A buffer holds many batches. Their headers are gathered at once (batch_headers); compressed batches are inflated one
 behind the other (arrow_codecs); then all batches are walked in lock-step (lock_step), which gives the position of every
-record. From there on each field of all records is one vectorised varint read, and keys and values are gathered by
+record. Then the fields of all records are read by a few vectorised operations, and keys and values are gathered by
 Arrow's own ``take`` from one array laid over the raw buffer.
 
 Needs numpy and pyarrow, neither Spark nor a broker.
@@ -32,18 +32,18 @@ from kafka_py.spark.batch_headers import (
     TIMESTAMP_TYPE_BIT,
     AbortedFilter,
     BatchHeaders,
-    Bools,
     aborted_from_index,
     batch_headers,
 )
 from kafka_py.spark.legacy_decoder import LegacyRow, legacy_rows
 from kafka_py.spark.lock_step import (
-    VARLONG_BYTES,
     Bytes,
     Int64,
+    RecordFields,
     header_edges,
     read_varints,
     record_bounds,
+    record_fields,
 )
 
 TIMESTAMP = pa.timestamp("us", "UTC")
@@ -69,6 +69,10 @@ CHUNK_BYTES = 4 << 20
 _INT32 = struct.Struct(">i")
 # Uncompressed batches are decoded so many bytes at a time; their fields then fit the processor's caches.
 _WINDOW_BYTES = 4 << 20
+# A segment is read into the first part of a buffer that is so many times as large. What is behind is touched only for a
+# batch larger than a chunk, so it takes no memory; but it makes room for the slot that _copied invents. Besides, glibc
+# keeps freed memory up to twice the largest block it was ever given back: the next columns need no fresh pages.
+_ROOM = 4
 _SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, two lengths, header count
 _MAX_ARROW_OFFSET = (1 << 31) - 1
 _MAX_MILLISECONDS = (1 << 63) // 1000 - 1
@@ -214,7 +218,7 @@ class RecordBatchDecoder:
             base = int(headers.position[at])
             stop = max(at + 1, int(np.searchsorted(ends, base + _WINDOW_BYTES, side="right")))
             window = headers.select(slice(at, stop))
-            data = buffer[base : int(ends[stop - 1])]
+            data = buffer[base : base + _MAX_ARROW_OFFSET]
             starts = window.position - base + HEADER_SIZE
             yield self._records(data, window, starts, ends[at:stop] - base)
             at = stop
@@ -233,62 +237,54 @@ class RecordBatchDecoder:
             edges.append(arena.used)
             if arena.is_full or at == len(headers):
                 both = np.array(edges, np.int64)
-                yield self._records(arena.view[: arena.used], headers.select(slice(start, at)), both[:-1], both[1:])
+                yield self._records(arena.view, headers.select(slice(start, at)), both[:-1], both[1:])
                 edges, start, arena.used = [0], at, 0
 
     def _records(self, data: memoryview, headers: BatchHeaders, starts: Int64, ends: Int64) -> _Records:
         """The records of batches whose records lie in data from starts to ends."""
         counts = headers.count.astype(np.int64)
-        if len(data) > _MAX_ARROW_OFFSET:
-            raise CorruptRecordException(f"A batch of {len(data)} bytes is too large")
+        if ends[-1] > _MAX_ARROW_OFFSET:
+            raise CorruptRecordException(f"A batch of {ends[-1]} bytes is too large")
         if bool((counts < 0).any()) or bool((counts * _SMALLEST_RECORD > ends - starts).any()):
             raise CorruptRecordException("Found a batch whose record count does not fit its size")
         u8 = np.frombuffer(data, np.uint8)
-        position, record_ends = record_bounds(u8, starts, ends, counts)
-        position += 1  # the record's attributes, unused since they exist
+        begin, record_ends = record_bounds(u8, starts, ends, counts)
+        fields, whole = record_fields(u8, begin, record_ends)
         timestamp = np.repeat(headers.first_timestamp, counts)
-        timestamp += read_varints(u8, position, VARLONG_BYTES)
+        timestamp += fields.timestamp_delta
         append_time = headers.attributes & TIMESTAMP_TYPE_BIT != 0
         types = np.zeros(len(timestamp), np.int32)
         if append_time.any():
             types = np.repeat(append_time.astype(np.int32), counts)
             timestamp = np.where(types, np.repeat(headers.max_timestamp, counts), timestamp)
         offset = np.repeat(headers.base_offset, counts)
-        offset += read_varints(u8, position)
-        return _Records(offset, timestamp, types, self._binaries(data, u8, position, record_ends))
+        offset += fields.offset_delta
+        return _Records(offset, timestamp, types, self._binaries(data, u8, fields, None if whole else record_ends))
 
-    def _binaries(self, data: memoryview, u8: Bytes, position: Int64, record_ends: Int64) -> dict[str, pa.Array]:
-        """Keys, values and headers, by Arrow's take from an array over the whole buffer: slots key, gap, value, gap."""
-        if not {"key", "value", "headers"} & set(self._columns):
-            if bool((position >= record_ends).any()):
-                raise CorruptRecordException("A record ends within its deltas")
-            return {}
-        edges = np.empty((len(position), 4), np.int32)
-        nulls = []
-        for at in (0, 2):
-            length = read_varints(u8, position)
-            null = length < 0
-            nulls.append(null)
-            if null.any():
-                length[null] = 0
-            edges[:, at] = position
-            position += length
-            edges[:, at + 1] = position
-        # Positions only rise, so this finds a record that ended within its deltas, too.
-        if bool((position >= record_ends).any()):
-            raise CorruptRecordException("A key or value reaches beyond its record")
-        header_counts = read_varints(u8, position)
+    def _binaries(
+        self, data: memoryview, u8: Bytes, fields: RecordFields, record_ends: Int64 | None
+    ) -> dict[str, pa.Array]:
+        """Keys, values and headers, as far as wanted. Checks that they end with their record.
+
+        ``record_ends`` is None if it is known that they do, and that there are no headers.
+        """
         result = {}
-        if "headers" in self._columns:
-            result["headers"] = _headers(data, u8, position, record_ends, header_counts)
-        elif not np.array_equal(position, record_ends) and bool(
-            ((position != record_ends) & (header_counts == 0)).any()
-        ):
-            raise CorruptRecordException("A record does not end where its fields end")
-        slots = _slots(edges, data)
-        for at, name in enumerate(("key", "value")):
-            if name in self._columns:
-                result[name] = _take(slots, 2 * at, nulls[at])
+        if record_ends is not None:
+            position = fields.end
+            # Positions only rise, so this finds a record that ended within its deltas, too.
+            if bool((position >= record_ends).any()):
+                raise CorruptRecordException("A key or value reaches beyond its record")
+            header_counts = read_varints(u8, position)
+            if "headers" in self._columns:
+                result["headers"] = _headers(data, u8, position, record_ends, header_counts)
+            elif bool(((position != record_ends) & (header_counts == 0)).any()):
+                raise CorruptRecordException("A record does not end where its fields end")
+        elif "headers" in self._columns:
+            result["headers"] = pa.nulls(len(fields.end), HEADERS_FIELD.type)
+        if "key" in self._columns:
+            result["key"] = _copied(data, fields.key_start, fields.key_length)
+        if "value" in self._columns:
+            result["value"] = _copied(data, fields.value_start, fields.value_length)
         return result
 
     def _legacy_records(self, buffer: memoryview, headers: BatchHeaders) -> _Records:
@@ -376,17 +372,38 @@ def _microseconds(milliseconds: Int64) -> Int64:
     return milliseconds * 1000
 
 
-def _slots(edges: npt.NDArray[np.int32], data: memoryview) -> pa.Array:
-    """All bytes of data from the first edge to the last as binary slots; edges must rise and lie within data."""
-    flat = edges.reshape(-1)
-    return pa.Array.from_buffers(pa.binary(), len(flat) - 1, [None, pa.py_buffer(flat), pa.py_buffer(data)])
+def _copied(data: memoryview, start: Int64, length: Int64) -> pa.Array:
+    """A column of copies of the bytes at each start, null for a negative length.
+
+    The starts must rise, and all bytes lie within the first 2 GiB of data.
+    """
+    if not len(start):
+        return pa.array([], pa.binary())
+    shortest, longest = int(length.min()), int(length.max())
+    if shortest == longest > 0:
+        return _copied_of_one_size(data, start, longest)
+    nulls = None
+    if shortest < 0:
+        nulls = length < 0
+        length = np.maximum(length, 0)
+    # Slots are the bytes wanted and those between by turns, so that Arrow's own take copies every second one.
+    edges = np.empty(2 * len(start) + 1, np.int32)
+    edges[:-1:2] = start
+    np.add(start, length, out=edges[1::2], casting="unsafe")
+    # It reserves for each copy as much as slots have on average, and moves all when that was too little. So the slot
+    # behind the last, which is never copied, is made as long as brings the average up to that of the bytes wanted.
+    enough = int(start[0]) + 2 * (int(length.sum()) + len(start))
+    edges[-1] = max(int(edges[-2]), min(enough, len(data), _MAX_ARROW_OFFSET))
+    slots = pa.Array.from_buffers(pa.binary(), len(edges) - 1, [None, pa.py_buffer(edges), pa.py_buffer(data)])
+    return pc.take(slots, pa.array(np.arange(0, len(edges) - 1, 2, dtype=np.int32), mask=nulls), boundscheck=False)
 
 
-def _take(slots: pa.Array, first: int, nulls: Bools) -> pa.Array:
-    """A copy of every fourth slot from first on, null where nulls says so."""
-    index = np.arange(first, first + 4 * len(nulls), 4, dtype=np.int32)
-    chosen = pa.array(index, mask=nulls) if nulls.any() else pa.array(index)
-    return pc.take(slots, chosen, boundscheck=False)
+def _copied_of_one_size(data: memoryview, start: Int64, size: int) -> pa.Array:
+    """The same where all have one size, as keys often have (numbers, UUIDs): numpy gathers them in less time."""
+    everywhere = np.ndarray(len(data) - size + 1, f"V{size}", data, 0, (1,))  # overlapping
+    rows = everywhere[start]
+    offsets = np.arange(0, len(start) * size + 1, size, dtype=np.int32)
+    return pa.Array.from_buffers(pa.binary(), len(start), [None, pa.py_buffer(offsets), pa.py_buffer(rows)])
 
 
 def _headers(data: memoryview, u8: Bytes, position: Int64, record_ends: Int64, counts: Int64) -> pa.Array:
@@ -394,10 +411,12 @@ def _headers(data: memoryview, u8: Bytes, position: Int64, record_ends: Int64, c
     edges, nulls = header_edges(u8, position, record_ends, counts)
     if not len(edges):
         return pa.nulls(len(counts), HEADERS_FIELD.type)
-    slots = _slots(edges.astype(np.int32), data)
-    keys = _strings(_take(slots, 0, np.zeros(len(nulls), np.bool_)))
+    keys = _strings(_copied(data, edges[:, 0], edges[:, 1] - edges[:, 0]))
     element = HEADERS_FIELD.type.value_field.type
-    pairs = pa.StructArray.from_arrays([keys, _take(slots, 2, nulls)], fields=list(element))
+    value_length = edges[:, 3] - edges[:, 2]
+    value_length[nulls] = -1
+    values = _copied(data, edges[:, 2], value_length)
+    pairs = pa.StructArray.from_arrays([keys, values], fields=list(element))
     offsets = np.zeros(len(counts) + 1, np.int32)
     np.cumsum(counts, out=offsets[1:])
     return pa.ListArray.from_arrays(pa.array(offsets), pairs, type=HEADERS_FIELD.type, mask=pa.array(counts == 0))
@@ -429,10 +448,11 @@ def iter_segment(
     offset behind the last whole batch, from_offset without one: less than until_offset says that the file ended early.
     Raises CorruptRecordException as decode_buffer does.
     """
-    buffer = memoryview(bytearray(max(min(chunk_bytes, end - start), HEADER_SIZE)))
+    size = max(min(chunk_bytes, end - start), HEADER_SIZE)
+    buffer = np.empty(_ROOM * size, np.uint8).data
     position, kept, reached = start, 0, from_offset
     while position < end:
-        got = os.preadv(file.fileno(), [buffer[kept : min(len(buffer), kept + end - position)]], position)
+        got = os.preadv(file.fileno(), [buffer[kept : min(size, kept + end - position)]], position)
         if not got:
             break
         position += got
@@ -448,8 +468,10 @@ def iter_segment(
         if needed > kept + min(end, os.fstat(file.fileno()).st_size) - position:
             break  # torn: the file ends before the batch does
         rest = buffer[consumed:filled]
-        if needed > len(buffer):
-            buffer = memoryview(bytearray(needed))
+        if needed > size:
+            size = needed
+            if size > len(buffer):
+                buffer = np.empty(size, np.uint8).data
         buffer[:kept] = rest
     return reached
 

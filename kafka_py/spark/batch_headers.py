@@ -112,14 +112,18 @@ class BatchHeaders:
 
     def crc_valid(self, buffer: memoryview) -> Bools:
         """Return for each batch whether its bytes in buffer have the stored checksum."""
-        crc = crc32c.crc32c
-        valid = [
-            (crc if magic == 2 else zlib.crc32)(buffer[position + _CRC_COVERS_FROM[magic] : position + size]) == stored
-            for position, size, magic, stored in zip(
-                self.position.tolist(), self.size.tolist(), self.magic.tolist(), self.crc.tolist(), strict=True
-            )
-        ]
-        return np.array(valid, np.bool_)
+        end = self.position + self.size
+        if bool((self.magic == 2).all()):
+            crc = crc32c.crc32c
+            starts = (self.position + _CRC_COVERS_FROM[2]).tolist()
+            crcs = [crc(buffer[start:stop]) for start, stop in zip(starts, end.tolist(), strict=True)]
+        else:
+            crcs = [
+                (crc32c.crc32c if magic == 2 else zlib.crc32)(buffer[position + _CRC_COVERS_FROM[magic] : stop])
+                for position, stop, magic in zip(self.position.tolist(), end.tolist(), self.magic.tolist(), strict=True)
+            ]
+        valid: Bools = np.array(crcs, np.int64) == self.crc
+        return valid
 
 
 def batch_headers(buffer: memoryview, end: int) -> tuple[BatchHeaders, int]:
@@ -129,8 +133,8 @@ def batch_headers(buffer: memoryview, end: int) -> tuple[BatchHeaders, int]:
     for an unknown magic. Nothing else is checked: see crc_valid.
     """
     positions, consumed = _walk(buffer, end)
-    position = np.array(positions, np.int64)
-    size = np.diff(position, append=consumed)
+    edges = np.array([*positions, consumed], np.int64)
+    position, size = edges[:-1], edges[1:] - edges[:-1]
     u8 = np.frombuffer(buffer, np.uint8, end)
     magic = u8[position + 16]
     is_default = magic == 2
@@ -143,29 +147,36 @@ def batch_headers(buffer: memoryview, end: int) -> tuple[BatchHeaders, int]:
 
 def _walk(buffer: memoryview, end: int) -> tuple[list[int], int]:
     positions: list[int] = []
+    append = positions.append
     position = 0
     unpack = _WALK_FIELDS.unpack_from
+    smallest = _SMALLEST[2]
     while position + _WALK_FIELDS.size <= end:
         offset, length, other, magic = unpack(buffer, position)
-        if length == 0 and offset == 0 and other == 0 and magic == 0:
-            break  # the zeros of a preallocated file
         size = length + LOG_OVERHEAD
-        if size < _SMALLEST.get(magic, 0):
-            raise CorruptRecordException(f"Record batch at offset {offset} is too small: {size} bytes of magic {magic}")
-        if magic not in _SMALLEST:
-            raise CorruptRecordException(f"Invalid magic {magic} found in the batch at offset {offset}")
-        if position + size > end:
+        if magic != 2 or size < smallest:
+            if length == 0 and offset == 0 and other == 0 and magic == 0:
+                break  # the zeros of a preallocated file
+            if size < _SMALLEST.get(magic, 0):
+                raise CorruptRecordException(
+                    f"Record batch at offset {offset} is too small: {size} bytes of magic {magic}"
+                )
+            if magic not in _SMALLEST:
+                raise CorruptRecordException(f"Invalid magic {magic} found in the batch at offset {offset}")
+        following = position + size
+        if following > end:
             break
-        positions.append(position)
-        position += size
+        append(position)
+        position = following
     return positions, position
 
 
 def _gather(
     u8: npt.NDArray[np.uint8], position: npt.NDArray[np.int64], kind: np.dtype[np.void]
 ) -> npt.NDArray[np.void]:
-    rows: npt.NDArray[np.void] = u8[position[:, None] + np.arange(kind.itemsize)].view(kind)
-    return rows[:, 0]
+    """The header at each position; it must lie within the bytes."""
+    everywhere = np.ndarray(max(len(u8) - kind.itemsize + 1, 0), kind, u8.data, 0, (1,))  # overlapping
+    return everywhere[position]
 
 
 def _default_headers(

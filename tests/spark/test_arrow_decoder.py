@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import pathlib
 import random
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pytest
 from aiokafka.record.default_records import DefaultRecordBatch, DefaultRecordBatchBuilder
 
 from kafka_py.common.errors import CorruptRecordException
 from kafka_py.spark.arrow_decoder import COLUMNS, RecordBatchDecoder, iter_segment
-from kafka_py.spark.batch_headers import batch_headers
+from kafka_py.spark.batch_headers import HEADER_SIZE, LOG_OVERHEAD, batch_headers
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Row = tuple[bytes | None, bytes | None, int, int, int]  # key, value, offset, timestamp ms, timestampType
 
@@ -47,8 +50,20 @@ def read(path: pathlib.Path, from_offset: int = 0, until: int = 1 << 40, chunk: 
     decoder = RecordBatchDecoder("t", 3)
     with open(path, "rb", buffering=0) as file:
         tables = list(iter_segment(file, decoder, 0, path.stat().st_size, from_offset, until, chunk))
+    return rows_of(tables)
+
+
+def rows_of_buffer(data: bytes) -> list[Row]:
+    """Rows of a buffer that ends with its last batch."""
+    tables, consumed = RecordBatchDecoder("t", 3).decode_buffer(memoryview(data), len(data), 0, 1 << 40)
+    assert consumed == len(data)
+    return rows_of(tables)
+
+
+def rows_of(tables: list[pa.RecordBatch]) -> list[Row]:
     rows: list[Row] = []
     for table in tables:
+        table.validate(full=True)
         assert tuple(table.schema.names) == COLUMNS
         assert set(table.column("topic").to_pylist()) == {"t"}
         assert set(table.column("partition").to_pylist()) == {3}
@@ -102,6 +117,58 @@ def test_lock_step_and_single_walk_agree(tmp_path: pathlib.Path) -> None:
         path = tmp_path / "x.log"
         path.write_bytes(data)
         assert read(path, chunk=1 << 20) == expected(data)
+
+
+# Numbers of one, two and three bytes for each field, and so for what precedes the key: up to eight bytes and more.
+SIZES = (0, 1, 63, 64, 8191, 8192, 9000)
+
+
+@pytest.mark.parametrize("key_size", SIZES)
+@pytest.mark.parametrize("value_size", SIZES)
+def test_fields_of_every_width(key_size: int, value_size: int) -> None:
+    times = [0, 63, 64, -64, -65, 8191, 8192, 1 << 20, 1 << 40]
+    records = [(1 << 41) + time for time in times for _ in range(9)]
+    data = build(5, [(time, b"k" * key_size, b"v" * value_size, []) for time in records])
+    assert rows_of_buffer(data) == expected(data)
+
+
+def test_offset_deltas_of_three_bytes() -> None:
+    data = build(0, [(i, b"key", b"v" * (i % 7), []) for i in range(17_000)])
+    assert rows_of_buffer(data) == expected(data)
+
+
+@pytest.mark.parametrize("count", [1, 2, 300])
+@pytest.mark.parametrize("value", [None, b"", b"v"])
+def test_the_shortest_records_may_end_with_the_buffer(value: bytes | None, count: int) -> None:
+    data = build(0, [(0, None, value, [])] * count)
+    assert rows_of_buffer(data) == expected(data)
+
+
+@pytest.mark.parametrize("with_nulls", ["neither", "first", "second"])
+def test_columns_of_one_size_beside_some_that_differ(with_nulls: str) -> None:
+    parts = []
+    for base, name in ((0, "first"), (500, "second")):
+        keys = [None if name == with_nulls and i % 3 == 0 else b"%08d" % i for i in range(500)]
+        parts.append(build(base, [(i, key, b"%016d" % i, []) for i, key in enumerate(keys)]))
+    data = b"".join(parts)
+    assert rows_of_buffer(data) == expected(data)
+
+
+def test_a_length_in_more_bytes_than_it_needs() -> None:
+    data = bytearray(build(0, [(7, b"key", b"v" * 70, [])]))
+    assert data[HEADER_SIZE] >= 0x80 > data[HEADER_SIZE + 1]
+    data[HEADER_SIZE + 1 : HEADER_SIZE + 2] = bytes([data[HEADER_SIZE + 1] | 0x80, 0])
+    data[8:12] = (len(data) - LOG_OVERHEAD).to_bytes(4, "big")
+    tables, _ = RecordBatchDecoder("t", 3, check_crcs=False).decode_buffer(memoryview(data), len(data), 0, 1 << 40)
+    assert rows_of(tables) == [(b"key", b"v" * 70, 0, 7, 0)]
+
+
+def test_rows_stay_when_the_buffer_is_used_again() -> None:
+    first = build(0, [(i, b"%08d" % i, b"v" * (i % 9), []) for i in range(50)])
+    buffer = bytearray(first)
+    tables, _ = RecordBatchDecoder("t", 3).decode_buffer(memoryview(buffer), len(buffer), 0, 1 << 40)
+    buffer[:] = bytes(len(buffer))
+    assert rows_of(tables) == expected(first)
 
 
 def test_only_wanted_offsets(tmp_path: pathlib.Path) -> None:
