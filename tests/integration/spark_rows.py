@@ -60,5 +60,6 @@ def plain(data: Any) -> bytes | None:
 def copy_of(log_dir: pathlib.Path, to: pathlib.Path) -> pathlib.Path:
     """The files of a running broker at which nobody produces, once its checkpoint says that all may be read."""
     wait_until(lambda: all(r.high_watermark == r.log_end_offset for r in replica_dirs([str(log_dir)])), what="the mark")
-    shutil.copytree(log_dir, to)
+    # checkpoints are written beside the old ones, and renamed when they are whole
+    shutil.copytree(log_dir, to, ignore=shutil.ignore_patterns("*.tmp"))
     return to

@@ -74,6 +74,15 @@ def reset_peak_rss(pid: int) -> None:
     pathlib.Path(f"/proc/{pid}/clear_refs").write_text("5")
 
 
+def size_of_logs(partition: pathlib.Path) -> int:
+    """Bytes of a partition's segments; a broker that runs may rename one at any time."""
+    size = 0
+    for path in partition.glob("*.log"):
+        with contextlib.suppress(FileNotFoundError):
+            size += path.stat().st_size
+    return size
+
+
 def fds(pid: int) -> int:
     """How many files and sockets the process has open."""
     return len(os.listdir(f"/proc/{pid}/fd"))

@@ -24,7 +24,7 @@ from tests.integration.clients import (
     topic_name,
     wait_for_leaders,
 )
-from tests.integration.support import wait_until, wait_until_forgotten, zookeeper
+from tests.integration.support import size_of_logs, wait_until, wait_until_forgotten, zookeeper
 from tests.integration.wire import (
     INIT_PRODUCER_ID,
     LIST_OFFSETS,
@@ -237,7 +237,7 @@ def test_many_kills_with_small_segments(own_cluster: LocalCluster, seed: int, co
             broker.start()
             wait_for_leaders(broker.address, compacted, 1)
         assert last_values(broker, compacted) == written
-        assert sum(file.stat().st_size for file in log.glob("*.log")) < 11 * 100 * 80, "nothing was compacted"
+        assert size_of_logs(log) < 11 * 100 * 80, "nothing was compacted"
         producer.end()
     finally:
         producer.kill()
