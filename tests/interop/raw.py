@@ -9,6 +9,7 @@ from types import TracebackType
 from typing import NamedTuple
 
 from kazoo.client import KazooClient
+from kazoo.exceptions import NoNodeError
 
 from kafka_py.common.record.memory_records import MemoryRecords
 
@@ -147,7 +148,7 @@ class Node(NamedTuple):
 
 
 def zookeeper_tree(connect: str) -> dict[str, Node]:
-    """Every path with its node, but for ZooKeeper's own."""
+    """Every path with its node, but for ZooKeeper's own and for nodes that are deleted while it is looked at."""
     client = KazooClient(connect)
     client.start()
     found: dict[str, Node] = {}
@@ -155,12 +156,16 @@ def zookeeper_tree(connect: str) -> dict[str, Node]:
         left = ["/"]
         while left:
             path = left.pop()
-            data, stat = client.get(path)
-            acl, _ = client.get_acls(path)
+            try:
+                data, stat = client.get(path)
+                acl, _ = client.get_acls(path)
+                children = client.get_children(path)
+            except NoNodeError:
+                continue
             if path != "/":
                 entries = tuple(sorted(f"{a.id.scheme}:{a.id.id}:{a.perms}" for a in acl))
                 found[path] = Node(data or b"", stat.ephemeralOwner != 0, stat.version, stat.cversion, entries)
-            left += [f"{path.rstrip('/')}/{child}" for child in client.get_children(path) if child != "zookeeper"]
+            left += [f"{path.rstrip('/')}/{child}" for child in children if child != "zookeeper"]
     finally:
         client.stop()
         client.close()
