@@ -66,6 +66,13 @@ log4j.appender.console.layout.ConversionPattern=[%d] %-5p %m (%c)%n
 """
 # Short runs: compile little and collect with one thread. What the tools print is UTF-8.
 JVM_OPTIONS = ("-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dfile.encoding=UTF-8")
+# The internal topics as a single broker can have them, with one partition each.
+ONE_BROKER = {
+    "transaction.state.log.replication.factor": "1",
+    "transaction.state.log.min.isr": "1",
+    "transaction.state.log.num.partitions": "1",
+    "offsets.topic.num.partitions": "1",
+}
 FETCH_TIMEOUT_S = 300
 TOOL_TIMEOUT_S = 60
 

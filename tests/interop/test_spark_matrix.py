@@ -31,20 +31,14 @@ from tests.integration.spark_matrix import (
     write,
 )
 from tests.integration.spark_rows import Seen
-from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.apache_kafka import ONE_BROKER, ApacheKafka
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 pytestmark = [pytest.mark.slow]
 
-PROPERTIES = {
-    **CLEANER,
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.state.log.num.partitions": "1",
-    "offsets.topic.num.partitions": "1",
-}
+PROPERTIES = {**CLEANER, **ONE_BROKER}
 CODECS = ("none", "gzip", "snappy", "lz4")
 TURNS = 6
 COUNT = 50

@@ -12,18 +12,11 @@ from kafka_py.spark.fetch_transport import FetchTransport
 from kafka_py.spark.producer import KafkaProducer, ProducerSettings
 from kafka_py.spark.sink import KafkaWriteTask
 from kafka_py.spark.transport import ReadOptions
-from tests.interop.apache_kafka import ApacheKafka
+from tests.interop.apache_kafka import ONE_BROKER, ApacheKafka
 
 pytestmark = [pytest.mark.slow]
 
-PROPERTIES = {
-    "log.segment.bytes": "100000",
-    "num.partitions": "1",
-    "transaction.state.log.replication.factor": "1",
-    "transaction.state.log.min.isr": "1",
-    "transaction.state.log.num.partitions": "1",
-    "offsets.topic.num.partitions": "1",
-}
+PROPERTIES = {**ONE_BROKER, "log.segment.bytes": "100000", "num.partitions": "1"}
 TIMEOUT_S = 60
 
 
