@@ -7,9 +7,10 @@ Read next: processor.py, connection_quotas.py
 
 from __future__ import annotations
 
+import errno
 import heapq
 import socket
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -48,6 +49,9 @@ if TYPE_CHECKING:
     from kafka_py.server.api_version_manager import ApiVersionManager
 
 _SELECT_TIMEOUT_MS = 500
+# of the process or the machine: the connection stays in the backlog, and the port stays readable
+_WITHOUT_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
+_RESOURCES_PAUSE_MS = 100
 
 
 class DelayedCloseSocket:
@@ -77,7 +81,8 @@ class Acceptor(AbstractServerThread):
     Thread:  run: "{plane}-kafka-socket-acceptor-{listener}-{protocol}-{port}".
     Locks:   _lock for the list of processors and the start.
     Differs: `throttled_sockets` is a heap that gives the earliest first. Scala's PriorityQueue gives the latest, so
-        that Kafka closes none of them before the last one's time has come.
+        that Kafka closes none of them before the last one's time has come. Without descriptors for new connections it
+        tries ten times a second; Kafka's acceptor keeps a core busy and writes a stack trace each time round.
     """
 
     METRIC_PREFIX: ClassVar[str] = ""
@@ -195,15 +200,19 @@ class Acceptor(AbstractServerThread):
             to_remove = self.processors[keep:]
             # out of the list first: they get no more connections
             self.processors = self.processors[:keep]
-            for processor in to_remove:
-                processor.close()
-            for processor in to_remove:
-                self._request_channel.remove_processor(processor.id)
+            self._end_processors(to_remove)
+
+    def _end_processors(self, processors: Sequence[Processor]) -> None:
+        for processor in processors:
+            processor.close()
+        for processor in processors:
+            self._request_channel.remove_processor(processor.id)
 
     def begin_shutdown(self) -> None:
         """Tell this thread and its processors to end."""
         if self.should_run.get_and_set(False):
             self.wakeup()
+            self.connection_quotas.stop_waiting(self.end_point.listener_name)
             with self._lock:
                 for processor in self.processors:
                     processor.begin_shutdown()
@@ -264,7 +273,7 @@ class Acceptor(AbstractServerThread):
             else:
                 family, address = socket.AF_INET, ("0.0.0.0", port)
             server_channel = socket.socket(family, socket.SOCK_STREAM)
-        except OSError as e:
+        except (OSError, UnicodeError) as e:
             raise KafkaException(f"Socket server failed to bind to {shown}:{port}: {e}.", e) from e
         try:
             server_channel.setblocking(False)
@@ -311,11 +320,15 @@ class Acceptor(AbstractServerThread):
                 return
 
     def accept(self, key: SelectionKey) -> socket.socket | None:
-        """The accepted and configured connection; None when it was refused, delayed or gone."""
+        """The accepted and configured connection; None when it was refused, delayed or gone. Raises OSError."""
         try:
             socket_channel = AcceptedSocket.accept_from(key.channel)
         except BlockingIOError:
             return None
+        except OSError as e:
+            if e.errno in _WITHOUT_RESOURCES:
+                self._time.sleep(_RESOURCES_PAUSE_MS)
+            raise
         address = socket_channel.remote[0]
         name = self.end_point.listener_name
         try:
@@ -389,16 +402,23 @@ class Acceptor(AbstractServerThread):
         self._nio_selector.wakeup()
 
     def add_processors(self, to_create: int) -> None:
-        """Make more processors; they start at once if this thread has started."""
+        """Make more processors; they start at once if this thread has started.
+
+        Raises what new_processor does, and none has been added then.
+        """
         name, protocol = self.end_point.listener_name, self.end_point.security_protocol
         with self._lock:
-            added = []
-            for _ in range(to_create):
-                processor = self.new_processor(self.socket_server.next_processor_id(), name, protocol)
-                added.append(processor)
-                self._request_channel.add_processor(processor)
-                if self._started:
-                    processor.start()
+            added: list[Processor] = []
+            try:
+                for _ in range(to_create):
+                    processor = self.new_processor(self.socket_server.next_processor_id(), name, protocol)
+                    added.append(processor)
+                    self._request_channel.add_processor(processor)
+                    if self._started:
+                        processor.start()
+            except BaseException:
+                self._end_processors(added)  # nobody else knows of them
+                raise
             self.processors = self.processors + added
 
     def new_processor(self, id: int, listener_name: ListenerName, security_protocol: SecurityProtocol) -> Processor:

@@ -116,7 +116,8 @@ class ConnectionQuotas(Logging):
     Mirrors: kafka.network.ConnectionQuotas @ 3.7.1
     Thread:  acceptors inc, network threads dec, reconfiguration updates.
     Locks:   _lock; an acceptor waits for `_changed` under it and gives it up meanwhile.
-    Differs: addresses are texts.
+    Differs: addresses are texts. An acceptor that is told to end stops waiting (`stop_waiting`): Kafka's waits on, and
+        its broker never ends, when no connection is left whose close could wake it (max.connections=0).
     """
 
     LISTENER_THROTTLE_PREFIX: ClassVar[str] = ""
@@ -138,6 +139,7 @@ class ConnectionQuotas(Logging):
         self._counts: dict[str, int] = {}  # guarded by: _lock
         self._listener_counts: dict[ListenerName, int] = {}  # volatile: acceptors and network, under _lock
         self.max_connections_per_listener: dict[ListenerName, ListenerConnectionQuota] = {}  # volatile: under _lock
+        self._ending_listeners: set[ListenerName] = set()  # guarded by: _lock
         self._total_count = 0  # volatile: acceptors and network, under _lock
         self._default_connection_rate_per_ip = _IP_CONNECTION_RATE_DEFAULT  # volatile: reconfiguration, under _lock
         self._connection_rate_per_ip: ConcurrentHashMap[str, int] = ConcurrentHashMap()  # atomic
@@ -230,6 +232,7 @@ class ConnectionQuotas(Logging):
     def add_listener(self, config: KafkaConfig, listener_name: ListenerName) -> None:
         """Count connections of a listener, and take its prefixed limits."""
         with self._lock:
+            self._ending_listeners.discard(listener_name)
             if listener_name not in self.max_connections_per_listener:
                 quota = ListenerConnectionQuota(self, self._lock, listener_name)
                 self.max_connections_per_listener[listener_name] = quota
@@ -247,6 +250,12 @@ class ConnectionQuotas(Logging):
                 quota.close()
                 self._changed.signal_all()
                 config.remove_reconfigurable(quota)
+
+    def stop_waiting(self, listener_name: ListenerName) -> None:
+        """Let the listener's acceptor, which is to end, wait for nothing any more. Ours."""
+        with self._lock:
+            self._ending_listeners.add(listener_name)
+            self._changed.signal_all()
 
     def dec(self, listener_name: ListenerName, address: str) -> None:
         """A connection is gone. Raises ValueError for an address that has none."""
@@ -287,7 +296,7 @@ class ConnectionQuotas(Logging):
             start_ns = self._time.nanoseconds()
             end_throttle_time_ms = start_throttle_time_ms + throttle_time_ms
             remaining = throttle_time_ms
-            while True:
+            while listener_name not in self._ending_listeners:
                 self._changed.await_(remaining if remaining > 0 else None)
                 remaining = max(end_throttle_time_ms - self._time.milliseconds(), 0)
                 if remaining <= 0 and self._connection_slot_available(listener_name):
@@ -373,6 +382,8 @@ class ConnectionQuotas(Logging):
         metric: KafkaMetric = e.metric()
         rate = metric.measurable()
         assert isinstance(rate, Rate), "connection quotas are rates"
+        if not e.bound():
+            return _MAX_INT  # a rate of 0: no time is long enough
         difference = e.value() - e.bound()
         return int(difference / e.bound() * rate.window_size(metric.config(), time_ms) + 0.5)
 

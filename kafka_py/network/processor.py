@@ -37,7 +37,7 @@ from kafka_py.network.request_channel import (
     Session,
     StartThrottlingResponse,
 )
-from kafka_py.utils.concurrent import ArrayBlockingQueue, LinkedBlockingDeque
+from kafka_py.utils.concurrent import ArrayBlockingQueue, InterruptedException, LinkedBlockingDeque, interrupt
 from kafka_py.utils.control_throwable import ControlThrowable
 from kafka_py.utils.threads import runs_on
 
@@ -107,8 +107,9 @@ class Processor(AbstractServerThread):
     Locks:   none of its own.
     Differs: the requests of one poll are queued together; a response is written while it is taken from the queue, and
         one that the socket took whole is completed at once, before the poll. The stack of a connection's error is
-        logged once, not twice; connections still queued at the end give back their quota, which Kafka forgets.
-        `close(connectionId)` is close_connection.
+        logged once, not twice. `close(connectionId)` is close_connection. Not forgotten, as in Kafka: connections that
+        are queued or closing at the end, or come after it (the acceptor had chosen a processor that was then removed),
+        are closed and give back their quota; a request that could not be made gives back its memory.
     """
 
     IDLE_PERCENT_METRIC_NAME: ClassVar[str] = "IdlePercent"
@@ -160,6 +161,7 @@ class Processor(AbstractServerThread):
             connection_queue_size
         )  # handoff: acceptor -> network
         self.response_queue: LinkedBlockingDeque[Response] = LinkedBlockingDeque()  # handoff: any -> network
+        self._ended = False  # volatile: network; nobody will take new connections out of their queue
         self.inflight_responses: dict[str, SendResponse] = {}  # thread: network
         self.metric_tags = {
             LISTENER_METRIC_TAG: listener_name.value(),
@@ -227,6 +229,8 @@ class Processor(AbstractServerThread):
                     self.process_completed_sends()
                     self.process_disconnected()
                     self.close_excess_connections()
+                except InterruptedException:
+                    self.debug("Processor %d ends while the request queue is full", self.id)
                 except Exception as e:  # noqa: BLE001
                     # A processor that ends would take all its connections with it and leave the acceptor with a queue
                     # that nobody empties. What one connection does wrong is dealt with inside the seven steps.
@@ -349,6 +353,7 @@ class Processor(AbstractServerThread):
         channels: list[KafkaChannel] = []
         for receive in receives:
             source = receive.source()
+            request: Request | None = None
             try:
                 channel = self.open_or_closing_channel(source)
                 if channel is None:
@@ -358,9 +363,13 @@ class Processor(AbstractServerThread):
                     )
                 request = self._to_request(channel, receive, now_nanos)
                 if request is not None:
+                    if request.header.api_key is _API_VERSIONS:
+                        self._register_client_information(channel, request)
                     requests.append(request)
                     channels.append(channel)
             except Exception as e:  # noqa: BLE001  a bad request closes its own connection, nothing else
+                if request is None:
+                    receive.close()  # nobody else will give its memory back
                 self._process_channel_exception(source, f"Exception while processing request from {source}", e)
         if len(requests) == 1:
             self._request_channel.send_request(requests[0])
@@ -390,6 +399,7 @@ class Processor(AbstractServerThread):
         if self._sessions_expire and channel.server_authentication_session_expired(now_nanos):
             self.debug("Disconnecting expired channel: %s : %s", channel, header)
             self.close_connection(channel.id)
+            receive.close()
             self.expired_connections_killed_count += 1
             return None
         session = channel.session
@@ -405,18 +415,16 @@ class Processor(AbstractServerThread):
             session.client_information,
             self._is_privileged_listener,
         )
-        request = Request(
+        return Request(
             self.id, context, now_nanos, self._memory_pool, payload, self._request_channel.metrics, None, session
         )
-        if header.api_key is _API_VERSIONS:
-            self._register_client_information(channel, session, request)
-        return request
 
     @staticmethod
-    def _register_client_information(channel: KafkaChannel, session: Session, request: Request) -> None:
+    def _register_client_information(channel: KafkaChannel, request: Request) -> None:
         """Note which library the client uses (KIP-511), here so that the API layer need not know of channels."""
         body = request.body(ApiVersionsRequest)
         if body.is_valid():
+            session = request.session
             session.client_information = ClientInformation(body.client_software_name(), body.client_software_version())
             channel.channel_metadata_registry().register_client_information(session.client_information)
 
@@ -512,6 +520,8 @@ class Processor(AbstractServerThread):
             acceptor_idle_percent_meter.mark(self._nanoseconds() - start_ns)
             accepted = True
         if accepted:
+            if self._ended:
+                self._close_new_connections()
             self.wakeup()
         return accepted
 
@@ -533,17 +543,23 @@ class Processor(AbstractServerThread):
                 self.process_exception(f"Processor {self.id} closed connection from {remote_address}", e)
 
     def close_all(self) -> None:
-        """Close queued and open connections and the selector; all give their quota back."""
+        """Close queued, open and closing connections and the selector; all give their quota back."""
+        # in this order: a connection that accept() puts too late for us is closed by accept()
+        self._ended = True
+        self._close_new_connections()
+        for channel in [*self.selector.channels.values(), *self.selector.closing_channels().values()]:
+            self.close_connection(channel.id)
+        self.selector.close()
+        self.remove_metric(self.IDLE_PERCENT_METRIC_NAME, self._idle_tags)
+
+    def _close_new_connections(self) -> None:
+        """Close the queued connections. Runs on: network, and after its end on acceptor."""
         while (channel := self.new_connections.poll()) is not None:
             address = peer_address(channel)
             if address:
                 self.close_channel(self._listener_name, channel, address)
             else:
                 channel.close()  # never counted: it did not come from an acceptor
-        for open_channel in list(self.selector.channels.values()):
-            self.close_connection(open_channel.id)
-        self.selector.close()
-        self.remove_metric(self.IDLE_PERCENT_METRIC_NAME, self._idle_tags)
 
     def connection_id(self, sock: socket.socket) -> str:
         """The id of a new connection. Raises OSError when it is gone already."""
@@ -608,6 +624,10 @@ class Processor(AbstractServerThread):
         """Tell the thread to end."""
         if self._alive.get_and_set(False):
             self.wakeup()
+
+    def stop_queueing(self) -> None:
+        """After begin_shutdown: do not wait either for a place in the request queue, and drop what finds none. Ours."""
+        interrupt(self.thread)
 
     def close(self) -> None:
         """End the thread and take its metrics away."""

@@ -75,6 +75,8 @@ class SocketServer(KafkaMetricsGroup):
     Mirrors: kafka.network.SocketServer @ 3.7.1
     Thread:  start-up, shutdown and reconfiguration; gauges are read by any.
     Locks:   _lock, before those of acceptors.
+    Differs: the end does not wait for handlers to make room in a full request queue: Kafka's does, for ever if they
+        are stuck. A listener that cannot be added leaves nothing behind.
     Left out: controllerListeners -- they belong to KRaft
     """
 
@@ -242,7 +244,10 @@ class SocketServer(KafkaMetricsGroup):
         future.when_complete(start)
 
     def create_data_plane_acceptor_and_processors(self, endpoint: EndPoint) -> None:
-        """Make a listener's acceptor and processors. Raises RuntimeException when the server is stopped."""
+        """Make a listener's acceptor and processors, or nothing of them.
+
+        Raises RuntimeException when the server is stopped, KafkaException, ConfigException.
+        """
         with self._lock:
             if self._stopped:
                 raise RuntimeException("Can't create new data plane acceptor and processors: SocketServer is stopped.")
@@ -252,12 +257,16 @@ class SocketServer(KafkaMetricsGroup):
                 self.control_plane_request_channel_opt is None
                 and self.config.inter_broker_listener_name == endpoint.listener_name
             )
-            acceptor = self.create_data_plane_acceptor(
-                endpoint, is_privileged_listener, self.data_plane_request_channel
-            )
-            self.data_plane_acceptors.put(endpoint, acceptor)
-            self.config.add_reconfigurable(acceptor)
-            acceptor.configure(parsed)
+            try:
+                acceptor = self.create_data_plane_acceptor(
+                    endpoint, is_privileged_listener, self.data_plane_request_channel
+                )
+                self.data_plane_acceptors.put(endpoint, acceptor)
+                self.config.add_reconfigurable(acceptor)
+                acceptor.configure(parsed)
+            except BaseException:
+                self.remove_listeners([endpoint])  # a listener without processors would hold its port
+                raise
             self.info("Created data-plane acceptor and processors for endpoint : %s", endpoint.listener_name)
 
     def create_control_plane_acceptor_and_processor(self, endpoint: EndPoint) -> None:
@@ -322,6 +331,8 @@ class SocketServer(KafkaMetricsGroup):
                 acceptors.append(self.control_plane_acceptor_opt)
             for acceptor in acceptors:
                 acceptor.begin_shutdown()
+            for processor in [*self._data_plane_processors(), *self._control_plane_processors()]:
+                processor.stop_queueing()
             for acceptor in acceptors:
                 acceptor.close()
             self.data_plane_request_channel.clear()

@@ -62,6 +62,8 @@ class KafkaRequestHandler(Logging):
 
     Mirrors: kafka.server.KafkaRequestHandler @ 3.7.1
     Thread:  run: "{plane}-kafka-request-handler-{n}"; stop, initiate_shutdown, await_shutdown: any.
+    Differs: one that was stopped, because the pool shrank, leaves a shutdown request to the others. In Kafka it takes
+        it, and the shutdown waits for ever for the handler that finds none.
     """
 
     thread_request_channel: ClassVar[threading.local] = threading.local()
@@ -165,6 +167,8 @@ class KafkaRequestHandler(Logging):
             elif req is None:
                 continue
             elif req is ShutdownRequest:
+                if self.stopped:
+                    channel.send_shutdown_request()  # type: ignore[unreachable]  # another thread sets it meanwhile
                 self.debug("Kafka request handler %d on broker %d received shut down command", self.id, self._broker_id)
                 self.complete_shutdown()
                 return
@@ -272,9 +276,9 @@ class KafkaRequestHandlerPool(KafkaMetricsGroup):
                 self._time,
                 self._node_name,
             )
-            self.runnables.append(handler)
             name = f"{self.log_and_thread_name_prefix}-kafka-request-handler-{id}"
             KafkaThread.daemon_thread(name, handler.run).start()
+            self.runnables.append(handler)  # now that it has a thread: shutdown waits for each of them
 
     def resize_thread_pool(self, new_size: int) -> None:
         """Start handlers, or stop the last ones, until there are ``new_size``."""

@@ -244,11 +244,14 @@ class _Pool(ABC):
         self._active = 0
 
     def _add_thread(self) -> None:
-        """One more worker, while there are fewer than asked for. Caller holds _changed."""
+        """One more worker, while there are fewer than asked for. Caller holds _changed.
+
+        Raises RuntimeError when the machine has no thread to give; so call it before a task is queued.
+        """
         if len(self._threads) < self.core_pool_size:
             thread = self._factory(self._work_and_forget)
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
 
     def _work_and_forget(self) -> None:
         try:
@@ -314,8 +317,8 @@ class ThreadPoolExecutor(_Pool):
         with self._changed:
             if self._shutdown:
                 raise RejectedExecutionException("the pool is shut down")
-            self._tasks.append(future)
             self._add_thread()
+            self._tasks.append(future)
             self._changed.notify()
         return future
 
@@ -420,8 +423,8 @@ class ScheduledThreadPoolExecutor(_Pool):
         with self._changed:
             if self._shutdown:
                 raise RejectedExecutionException("the pool is shut down")
-            self._push(future)
             self._add_thread()
+            self._push(future)
         return future
 
     def _push(self, future: ScheduledFuture) -> None:

@@ -12,9 +12,10 @@ from __future__ import annotations
 import _thread
 import threading
 import time
+from collections import deque
 from collections.abc import Callable
 from types import TracebackType
-from typing import Generic, TypeVar
+from typing import Any, Generic, TypeVar
 
 T = TypeVar("T")
 INTERRUPT_SLICE_S = 0.1
@@ -107,11 +108,14 @@ class Condition:
     """Lets holders of a lock wait until another holder says that something changed.
 
     Mirrors: java.util.concurrent.locks.Condition
+    Differs: does not stand on threading.Condition. There a waiter whose slice of time has run out takes the lock before
+        it leaves the list of waiters, and a signal that comes in between reaches nobody; who waits in slices would wait
+        for ever. Here all slices are one wait, and a signal that comes as the time runs out is a signal.
     """
 
     def __init__(self, lock: ReentrantLock | None = None) -> None:
         self.lock = ReentrantLock() if lock is None else lock
-        self._condition = threading.Condition(self.lock)
+        self._waiters: deque[_thread.LockType] = deque()  # volatile: holders of lock; each is locked until signalled
 
     def __enter__(self) -> Condition:
         self.lock.acquire()
@@ -121,34 +125,69 @@ class Condition:
         self.lock.release()
 
     def await_(self, timeout_ms: float | None = None) -> bool:
-        """Give up the lock until signalled, at most timeout_ms; False if the time ran out. Caller holds the lock."""
+        """Give up the lock until signalled, at most timeout_ms; False if the time ran out. Caller holds the lock.
+
+        Raises RuntimeError without the lock, InterruptedException.
+        """
         if _interrupted:
             check_interrupted()
-        if timeout_ms is not None and timeout_ms <= INTERRUPT_SLICE_S * 1000:
-            return self._condition.wait(max(0.0, timeout_ms / 1000))
-        deadline = None if timeout_ms is None else time.monotonic_ns() + int(timeout_ms * 1_000_000)
-        while True:
-            left = INTERRUPT_SLICE_S
-            if deadline is not None:
-                left = min(left, (deadline - time.monotonic_ns()) / 1e9)
-                if left <= 0:
-                    return False
-            if self._condition.wait(left):
-                return True
-            if _interrupted:
-                check_interrupted()
+        self._check_held()
+        lock: Any = self.lock  # for the two methods that give up all holds at once and take them again
+        turn = _thread.allocate_lock()
+        turn.acquire()
+        self._waiters.append(turn)
+        holds = lock._release_save()
+        signalled = interrupted = False
+        try:
+            signalled = _await_turn(turn, timeout_ms)
+        except InterruptedException:
+            interrupted = True
+            raise
+        finally:
+            lock._acquire_restore(holds)
+            if not signalled:
+                try:
+                    self._waiters.remove(turn)
+                except ValueError:  # signalled while we went for the lock
+                    signalled = True
+                    if interrupted:
+                        self.signal()  # it is for the next then
+        return signalled
 
     def await_nanos(self, nanos: int) -> bool:
         """As await_, with the limit in nanoseconds."""
         return self.await_(nanos / 1_000_000)
 
     def signal(self) -> None:
-        """Wake one waiting thread. Caller holds the lock."""
-        self._condition.notify()
+        """Wake the thread that has waited longest. Caller holds the lock, else RuntimeError."""
+        self._check_held()
+        if self._waiters:
+            self._waiters.popleft().release()
 
     def signal_all(self) -> None:
-        """Wake every waiting thread. Caller holds the lock."""
-        self._condition.notify_all()
+        """Wake every waiting thread. Caller holds the lock, else RuntimeError."""
+        self._check_held()
+        while self._waiters:
+            self._waiters.popleft().release()
+
+    def _check_held(self) -> None:
+        if not self.lock.is_held_by_current_thread():
+            raise RuntimeError("the lock of the condition is not held by this thread")
+
+
+def _await_turn(turn: _thread.LockType, timeout_ms: float | None) -> bool:
+    """Wait for the release of a held lock, at most timeout_ms, looking for an interrupt; whether it was released."""
+    deadline = None if timeout_ms is None else time.monotonic_ns() + int(timeout_ms * 1_000_000)
+    left = INTERRUPT_SLICE_S
+    while True:
+        if deadline is not None:
+            left = min(INTERRUPT_SLICE_S, (deadline - time.monotonic_ns()) / 1e9)
+            if left <= 0:
+                return turn.acquire(False)
+        if turn.acquire(True, left):
+            return True
+        if _interrupted:
+            check_interrupted()
 
 
 class _ReadLock:

@@ -20,6 +20,7 @@ class ShutdownableThread(threading.Thread, Logging, ABC):
 
     Mirrors: kafka.utils.ShutdownableThread
     Thread: its own; initiate_shutdown and await_shutdown are called by whoever started it.
+    Differs: as in later Kafka nobody waits for a thread that could not be started.
     """
 
     def __init__(self, name: str, is_interruptible: bool = True) -> None:
@@ -52,8 +53,9 @@ class ShutdownableThread(threading.Thread, Logging, ABC):
             return True
 
     def await_shutdown(self) -> None:
-        """Wait for the end that initiate_shutdown asked for."""
-        self._shutdown_complete.await_()
+        """Wait for the end that initiate_shutdown asked for; a thread that was never started has ended."""
+        if self.ident is not None:
+            self._shutdown_complete.await_()
         self.info("Shutdown completed")
 
     def pause(self, timeout_ms: float) -> None:

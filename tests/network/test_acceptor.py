@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import socket
 import struct
 import threading
@@ -9,10 +10,14 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka_py.common.network.addresses import AcceptedSocket
+from kafka_py.common.network.nio_selector import OP_ACCEPT
+from kafka_py.network.processor import Processor
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.testing.mock_time import MockTime
 from tests.network.socket_server_support import (
     ANSWER,
+    PLAINTEXT,
     Client,
     acceptor_of,
     answer_next,
@@ -65,6 +70,26 @@ def test_overrides_of_max_connections_per_ip() -> None:
     with Client(made) as refused:
         assert refused.is_closed()
     clients[0].sock.close()
+    stop(made)
+
+
+@pytest.mark.parametrize(("error", "pause_ms"), [(errno.EMFILE, 100), (errno.ENOMEM, 100), (errno.ECONNABORTED, 0)])
+def test_without_descriptors_the_acceptor_pauses(monkeypatch: pytest.MonkeyPatch, error: int, pause_ms: int) -> None:
+    time = MockTime()
+    made = make(time=time, start=False)
+    acceptor = acceptor_of(made)
+    assert acceptor.server_channel is not None
+    key = acceptor._nio_selector.register(acceptor.server_channel, OP_ACCEPT)
+
+    def fail(_: socket.socket) -> AcceptedSocket:
+        raise OSError(error, "test")
+
+    monkeypatch.setattr(AcceptedSocket, "accept_from", fail)
+    before = time.milliseconds()
+    for _ in range(3):
+        with pytest.raises(OSError, match="test"):
+            acceptor.accept(key)
+    assert time.milliseconds() - before == 3 * pause_ms
     stop(made)
 
 
@@ -169,3 +194,58 @@ def test_queue_full_of_new_connections_then_the_next_processor_gets_them() -> No
     for ours, theirs in pairs:
         ours.close()
         theirs.close()
+
+
+def test_an_override_for_a_host_that_cannot_be_a_name(server: SocketServer) -> None:
+    with pytest.raises(OSError, match="not known"):
+        server.connection_quotas.update_max_connections_per_ip_override({"no..host": 1})
+
+
+def stopped(server: SocketServer) -> bool:
+    """Stop it on a thread of its own; whether that came to an end."""
+    stopping = threading.Thread(target=stop, args=(server,), daemon=True)
+    stopping.start()
+    stopping.join(3)
+    return not stopping.is_alive()
+
+
+def test_shutdown_while_an_acceptor_waits_for_a_slot_that_never_comes() -> None:
+    made = make(max_connections=0)
+    with Client(made) as client:
+        assert client.stays_open()
+        assert stopped(made)
+        assert client.is_closed()
+    assert made.connection_count("127.0.0.1") == 0
+
+
+def test_shutdown_while_a_processor_waits_for_handlers_that_do_not_come(caplog: pytest.LogCaptureFixture) -> None:
+    made = make(queued_max_requests=1)
+    queue = made.data_plane_request_channel.request_queue
+    selector = acceptor_of(made).processors[0].selector
+    with Client(made) as first, Client(made) as second:
+        heartbeat(first)
+        wait_until(lambda: queue.remaining_capacity() == 0 and not selector.completed_receives())
+        heartbeat(second)
+        wait_until(lambda: bool(selector.completed_receives()))
+        assert stopped(made)
+        assert first.is_closed()
+        assert second.is_closed()
+    assert made.connection_count("127.0.0.1") == 0
+    assert "uncaught" not in caplog.text
+
+
+def test_a_connection_that_a_processor_gets_after_its_end_is_closed(server: SocketServer) -> None:
+    acceptor = acceptor_of(server)
+    acceptor.add_processors(1)
+    last = acceptor.processors[-1]
+    acceptor.remove_processors(1)
+    quotas = server.connection_quotas
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        for _ in range(Processor.CONNECTION_QUEUE_SIZE + 1):  # none of them may wait for a place either
+            client = socket.create_connection(listening.getsockname(), 5)
+            quotas.inc(PLAINTEXT, "127.0.0.1", acceptor._blocked_percent_meter)
+            # the acceptor chose it before it was removed
+            assert last.accept(AcceptedSocket.accept_from(listening), True, acceptor._blocked_percent_meter)
+            assert client.recv(1) == b""
+            client.close()
+    assert server.connection_count("127.0.0.1") == 0

@@ -191,6 +191,48 @@ def test_a_removed_listener_lets_its_acceptor_end(make: Make) -> None:
     assert world.metrics.get_sensor("Connection-Accept-Rate-EXTERNAL") is None
 
 
+@pytest.mark.parametrize("where", ["broker", "listener"])
+def test_a_rate_of_0_delays_each_connection_for_a_whole_window(make: Make, where: str) -> None:
+    prefix = "" if where == "broker" else "listener_name_external_"
+    world = make(time=MockTime(), **{f"{prefix}max_connection_creation_rate": 0})
+    waiting = world.inc_on_a_thread(EXTERNAL)
+    wait_until(lambda: world.value("connection-accept-throttle-time", listener="EXTERNAL") == 1000)
+    world.quotas.stop_waiting(EXTERNAL)
+    waiting.join(5)
+    assert world.quotas.get(ADDRESS[EXTERNAL]) == 1
+
+
+def test_an_ip_with_a_rate_of_0_is_refused(make: Make) -> None:
+    world = make(time=MockTime())
+    world.quotas.update_ip_connection_rate_quota(ADDRESS[EXTERNAL], 0)
+    with pytest.raises(ConnectionThrottledException) as refused:
+        world.inc(EXTERNAL)
+    assert refused.value.throttle_time_ms == 1000
+    assert world.quotas.get(ADDRESS[EXTERNAL]) == 0
+
+
+@pytest.mark.parametrize("limit", ["slots", "rate"])
+def test_an_acceptor_that_ends_waits_no_longer(make: Make, limit: str) -> None:
+    if limit == "slots":
+        world = make(max_connections=0)
+    else:
+        world = make(max_connection_creation_rate=0, quota_window_size_seconds=3600)
+    waiting = world.inc_on_a_thread(EXTERNAL)
+    waiting.join(0.03)
+    assert waiting.is_alive()
+    world.quotas.stop_waiting(EXTERNAL)
+    waiting.join(5)
+    assert not waiting.is_alive()
+    # who adds the listener again waits again
+    world.quotas.remove_listener(world.config, EXTERNAL)
+    world.quotas.add_listener(world.config, EXTERNAL)
+    waiting = world.inc_on_a_thread(EXTERNAL)
+    waiting.join(0.03)
+    assert waiting.is_alive()
+    world.quotas.stop_waiting(EXTERNAL)
+    waiting.join(5)
+
+
 @pytest.mark.ported("ConnectionQuotasTest.testBrokerConnectionRateLimitWhenActualRateAboveLimit")
 def test_broker_rate_limit(make: Make) -> None:
     world = make(max_connection_creation_rate=100)

@@ -12,6 +12,8 @@ import pytest
 from kafka_py.common.errors import KafkaException
 from kafka_py.common.network.kafka_channel import ChannelMuteState
 from kafka_py.common.network.network_send import NetworkSend
+from kafka_py.common.network.selector_support import CloseMode
+from kafka_py.network.processor import Processor
 from kafka_py.network.request_channel import SendResponse
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.utils.control_throwable import ControlThrowable
@@ -235,3 +237,87 @@ def test_threads_have_latches_of_old(server: SocketServer) -> None:
     acceptor.processors[0].shutdown()
     assert not acceptor.processors[0].is_running
     assert acceptor.processors[0].shutdown_latch.get_count() == 0
+
+
+def test_closing_connections_give_their_quota_back_at_the_end(server: SocketServer) -> None:
+    processor = server._data_plane_processors()[0]
+    client = Client(server)
+    heartbeat(client)
+    receive_request(server.data_plane_request_channel)
+    wait_until(lambda: "muted=1" in repr(processor.selector))
+    (channel,) = processor.selector.channels.values()
+    processor.selector._close_channel(channel, CloseMode.GRACEFUL)
+    assert processor.selector.closing_channels() == {channel.id: channel}
+    acceptor_of(server).close()
+    assert server.connection_count("127.0.0.1") == 0
+    client.sock.close()
+
+
+def test_an_answer_whose_file_became_shorter_closes_the_connection_and_ends_the_request(server: SocketServer) -> None:
+    class Truncated:
+        """Records of a follower that had to truncate its log meanwhile."""
+
+        def size_in_bytes(self) -> int:
+            return 100
+
+        def write_to(self, *_: object) -> int:
+            raise KafkaException("has been truncated during write")
+
+    channel = server.data_plane_request_channel
+    histogram = channel.metrics["Heartbeat"].total_time_hist
+    before = histogram.count
+    with Client(server) as client:
+        heartbeat(client)
+        request = receive_request(channel)
+        parts: list[Any] = [head(), Truncated()]
+        channel.send_response(SendResponse(request, NetworkSend(request.context.connection_id, parts)))
+        with pytest.raises((EOFError, ConnectionError)):
+            client.receive()
+    wait_until(lambda: server.connection_count("127.0.0.1") == 0)
+    assert histogram.count == before + 1
+    assert server._data_plane_processors()[0].inflight_response_count == 0
+
+
+POOLED: dict[str, Any] = {"queued_max_request_bytes": 2_000_000, "socket_request_max_bytes": 1_000_000}
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(struct.pack(">hhih", 99, 0, 1, 0), id="an API that nobody knows"),
+        pytest.param(struct.pack(">hhih", 12, 9, 1, 0), id="a version that nobody knows"),
+        pytest.param(struct.pack(">hhih", 12, 0, 1, 500), id="a header that ends too early"),
+        pytest.param(struct.pack(">hhih", 12, 0, 1, 0) + b"\0\xff", id="a body that ends too early"),
+        pytest.param(struct.pack(">hhih", 0, 3, 1, 0) + b"\0\xff", id="a Produce without end"),
+    ],
+)
+def test_a_bad_request_gives_its_memory_back(body: bytes) -> None:
+    made = make(**POOLED)
+    pool = made._memory_pool
+    padded = body.ljust(900_000, b"\xff") if body.endswith(b"\xff") or len(body) == 10 else body
+    for _ in range(3):  # the third would find the pool empty
+        with Client(made) as client:
+            client.sock.sendall(struct.pack(">i", len(padded)) + padded)
+            assert client.is_closed()
+    wait_until(lambda: made.connection_count("127.0.0.1") == 0)
+    assert pool.available_memory() == pool.size()
+    stop(made)
+
+
+def test_memory_is_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = make(**POOLED)
+    pool = made._memory_pool
+    with Client(made) as client:
+        heartbeat(client)
+        answer_next(made)
+        assert client.receive() == head() + ANSWER
+        assert pool.available_memory() == pool.size()
+
+        def fail(*_: object) -> None:
+            raise KafkaException("after the request was made")
+
+        monkeypatch.setattr(Processor, "_register_client_information", fail)
+        client.send(18, 0, b"")
+        assert client.is_closed()
+    assert pool.available_memory() == pool.size()
+    stop(made)

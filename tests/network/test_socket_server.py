@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import socket
 import struct
 import threading
@@ -16,7 +17,7 @@ from kafka_py.common.network.listener_name import ListenerName
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.security.auth.kafka_principal import KafkaPrincipal
 from kafka_py.metrics.yammer import Metrics as YammerMetrics
-from kafka_py.network.processor import ConnectionId
+from kafka_py.network.processor import ConnectionId, Processor
 from kafka_py.network.request_channel import NoOpResponse
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.testing.mock_time import MockTime
@@ -290,8 +291,9 @@ def test_a_fixed_port_is_opened_by_start() -> None:
 
 
 def test_a_port_that_cannot_be_bound_fails_the_constructor_and_leaves_nothing_open() -> None:
-    with pytest.raises(KafkaException, match=r"Socket server failed to bind to 192\.0\.2\.1:0: "):
-        make(listeners="PLAINTEXT://192.0.2.1:0")
+    for host in ("192.0.2.1", "no..host"):
+        with pytest.raises(KafkaException, match=f"Socket server failed to bind to {re.escape(host)}:0: "):
+            make(listeners=f"PLAINTEXT://{host}:0")
 
 
 @pytest.mark.parametrize("protocol", ["SSL", "SASL_PLAINTEXT", "SASL_SSL"])
@@ -600,6 +602,43 @@ def test_add_and_remove_listeners(server: SocketServer) -> None:
         assert sock.recv(1) == b""
     assert end_point not in server.data_plane_acceptors
     assert server.connection_count("127.0.0.1") == 0
+
+
+def test_a_listener_that_cannot_be_added_leaves_nothing(server: SocketServer) -> None:
+    tls = config(
+        listeners="PLAINTEXT://127.0.0.1:0,EXTRA://127.0.0.1:0",
+        listener_security_protocol_map="PLAINTEXT:PLAINTEXT,EXTRA:SSL",
+    ).listeners[1]
+    for _ in range(2):
+        with pytest.raises(ConfigException, match="SSL of listener EXTRA is not supported"):
+            server.add_listeners([tls])
+        assert tls not in server.data_plane_acceptors
+        assert [name.value() for name in server.connection_quotas.max_connections_per_listener] == ["PLAINTEXT"]
+        assert list(server.data_plane_request_channel.processors) == [0]
+
+
+def test_processors_that_cannot_all_be_made_leave_none(server: SocketServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    acceptor = acceptor_of(server)
+    make_processor = acceptor.new_processor
+    made: list[Processor] = []
+
+    def fail_the_third(*args: Any) -> Processor:
+        if len(made) == 2:
+            raise KafkaException("Too many open files")
+        made.append(make_processor(*args))
+        return made[-1]
+
+    monkeypatch.setattr(acceptor, "new_processor", fail_the_third)
+    with pytest.raises(KafkaException, match="Too many open files"):
+        acceptor.add_processors(3)
+    assert len(made) == 2
+    assert not any(processor.thread.is_alive() for processor in made)
+    assert len(acceptor.processors) == 1
+    assert list(server.data_plane_request_channel.processors) == [0]
+    with Client(server) as client:
+        heartbeat(client)
+        answer_next(server)
+        assert client.receive() == head() + ANSWER
 
 
 def test_broker_wide_limits_are_reconfigured(server: SocketServer) -> None:

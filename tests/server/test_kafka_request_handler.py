@@ -12,7 +12,7 @@ from kafka_py.common.errors import IllegalStateException
 from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.utils.exit import Exit
 from kafka_py.common.utils.time import Time
-from kafka_py.metrics.yammer import Metrics
+from kafka_py.metrics.yammer import Meter, Metrics
 from kafka_py.network.request_channel import CallbackRequest, Request, RequestChannel, WakeupRequest
 from kafka_py.server.kafka_request_handler import (
     AggregatedMetric,
@@ -103,6 +103,38 @@ def test_fatal_exit_error_ends_the_process(world: World) -> None:
         wait_until(lambda: codes == [3])
     finally:
         Exit.reset_exit_procedure()
+
+
+def test_a_handler_that_was_stopped_leaves_the_shutdown_to_another() -> None:
+    class Channel(RequestChannel):
+        """Stops the handler while it waits."""
+
+        def receive_request(self, timeout: int | None = None) -> Any:
+            handler.stop()
+            return super().receive_request(timeout)
+
+    channel = Channel(10, "StoppedTest", Time.SYSTEM, METRICS)
+    handler = KafkaRequestHandler(0, 7, Meter(), AtomicInteger(1), channel, Apis(), Time.SYSTEM)
+    channel.send_shutdown_request()
+    handler.run()
+    assert handler.shutdown_complete.get_count() == 0
+    assert channel.request_queue.size() == 1
+
+
+def test_a_handler_that_gets_no_thread_is_not_waited_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    made = World(1)
+
+    def fail(self: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError, match="can't start"):
+            made.pool.resize_thread_pool(2)
+    closing = threading.Thread(target=made.close, daemon=True)
+    closing.start()
+    closing.join(3)
+    assert not closing.is_alive()
 
 
 @pytest.mark.slow

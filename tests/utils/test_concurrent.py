@@ -295,6 +295,84 @@ class TestLocks:
                 assert changed.await_(5000)
         assert ready == [1]
 
+    @pytest.mark.parametrize("forever", [False, True])
+    def test_a_signal_at_the_end_of_a_wait_is_not_lost(
+        self, run: Run, monkeypatch: pytest.MonkeyPatch, forever: bool
+    ) -> None:
+        monkeypatch.setattr("kafka_py.utils.concurrent_locks.INTERRUPT_SLICE_S", 0.005)
+        late, signalled = threading.Event(), threading.Event()
+
+        class LateLock(ReentrantLock):  # type: ignore[misc]  # as ReentrantLock itself
+            """Lets the signal come between the end of a wait's time and the waiter's return."""
+
+            def _acquire_restore(self, state: object) -> None:
+                late.set()
+                assert signalled.wait(5)
+                super()._acquire_restore(state)  # type: ignore[misc]  # threading.Condition uses it as well
+
+        lock = LateLock()
+        changed = lock.new_condition()
+        began: list[int] = []
+        answers: list[bool] = []
+
+        def wait() -> None:
+            with lock:
+                began.append(1)
+                answers.append(changed.await_(None if forever else 20))
+
+        thread = run(wait)
+        await_true(lambda: bool(began))
+        assert late.wait(0.02 if forever else 5) or forever
+        with lock:  # so it waits by now, or has stopped waiting
+            changed.signal()
+        signalled.set()
+        thread.join(2)
+        assert answers == [True]
+
+    def test_an_interrupted_waiter_passes_its_signal_on(self, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("kafka_py.utils.concurrent_locks.INTERRUPT_SLICE_S", 0.005)
+        late, signalled = threading.Event(), threading.Event()
+
+        class LateLock(ReentrantLock):  # type: ignore[misc]  # as ReentrantLock itself
+            """Holds the interrupted one back until it is signalled as well."""
+
+            def _acquire_restore(self, state: object) -> None:
+                if threading.current_thread() is first:
+                    late.set()
+                    assert signalled.wait(5)
+                super()._acquire_restore(state)  # type: ignore[misc]  # as above
+
+        lock = LateLock()
+        changed = lock.new_condition()
+        began: list[int] = []
+        answers: list[object] = []
+
+        def wait() -> None:
+            with lock:
+                began.append(1)
+                try:
+                    answers.append(changed.await_(5000))
+                except InterruptedException:
+                    answers.append("interrupted")
+
+        first = run(wait)
+        await_true(lambda: len(began) == 1)
+        run(wait)
+        await_true(lambda: len(began) == 2)
+        interrupt(first)
+        assert late.wait(5)
+        with lock:  # so the second waits by now
+            changed.signal()
+        signalled.set()
+        await_true(lambda: len(answers) == 2)
+        assert set(answers) == {"interrupted", True}
+
+    def test_a_condition_is_for_holders_of_its_lock(self) -> None:
+        changed = ReentrantLock().new_condition()
+        for call in (changed.signal, changed.signal_all, lambda: changed.await_(1)):
+            with pytest.raises(RuntimeError):
+                call()
+
     @pytest.mark.slow
     def test_interrupt_ends_waits(self, run: Run) -> None:
         lock = ReentrantLock()
@@ -603,6 +681,26 @@ class TestExecutors:
         await_true(lambda: pool.get_pool_size() == 1)
         pool.shutdown()
         assert pool.await_termination(5000)
+
+    def test_a_task_that_gets_no_thread_is_refused(self) -> None:
+        class NoThread(threading.Thread):
+            """One more than the machine can bear."""
+
+            def start(self) -> None:
+                raise RuntimeError("can't start new thread")
+
+        pool = ThreadPoolExecutor(1, lambda run: NoThread(target=run))
+        scheduled = ScheduledThreadPoolExecutor(1, lambda run: NoThread(target=run))
+        ran: list[int] = []
+        with pytest.raises(RuntimeError, match="can't start"):
+            pool.submit(lambda: ran.append(1))
+        with pytest.raises(RuntimeError, match="can't start"):
+            scheduled.schedule(lambda: ran.append(2), 0)
+        assert (pool.get_pool_size(), scheduled.get_pool_size(), scheduled.get_queue_size()) == (0, 0, 0)
+        assert pool.shutdown_now() == []
+        scheduled.shutdown()
+        assert pool.await_termination(1)
+        assert scheduled.await_termination(1)
 
 
 class RecordingTap:

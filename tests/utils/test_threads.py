@@ -159,6 +159,17 @@ def test_a_thread_that_dies_says_why_and_counts_as_shut_down(caplog: pytest.LogC
     assert [r.getMessage() for r in caplog.records if r.levelno == logging.ERROR] == ["[worker]: Error due to"]
 
 
+def test_a_thread_that_was_never_started_is_not_waited_for() -> None:
+    worker = Worker()
+    waiter = threading.Thread(target=worker.shutdown, daemon=True)
+    waiter.start()
+    waiter.join(5)
+    assert not waiter.is_alive()
+    worker.start()  # too late: it ends without a turn
+    worker.join()
+    assert worker.turns.get_count() == 2
+
+
 @pytest.mark.ported("ShutdownableThreadTest.testShutdownWhenCalledAfterThreadStart")
 def test_fatal_exit_error_ends_the_process() -> None:
     codes: list[int] = []
@@ -216,6 +227,30 @@ threading.Event().wait(10)
     environ = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=False)
     assert (done.returncode, done.stdout) == (5, output)
+
+
+@pytest.mark.slow
+def test_an_exit_while_the_hooks_run_waits_for_them() -> None:
+    code = """
+import threading
+from kafka_py.common.utils.exit import Exit
+running, asked = threading.Event(), threading.Event()
+def hook():
+    running.set()
+    asked.wait(10)
+    threading.Event().wait(0.1)
+    print("hook finished")
+def second():
+    running.wait(10)
+    asked.set()
+    Exit.exit(5)
+Exit.add_shutdown_hook("hook", hook)
+threading.Thread(target=Exit.exit, args=(5,)).start()
+threading.Thread(target=second).start()
+"""
+    environ = {**os.environ, "PYTHONPATH": str(ROOT)}
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environ, check=False)
+    assert (done.returncode, done.stdout) == (5, "hook finished\n")
 
 
 def test_yield_gil_lets_others_run() -> None:

@@ -23,7 +23,7 @@ class BufferRecycler:
         self._max_bytes = max_bytes  # const
         self._max_looks = max_looks  # const
         self._shelf: collections.deque[bytearray] = collections.deque()  # atomic
-        self._held = 0  # volatile: any; a bound that may be off by the buffers of a race, never a correctness matter
+        self._held = 0  # volatile: any; no call stands between a look and its change, so no thread comes in between
 
     def take(self, size: int) -> bytearray | None:
         """A buffer of at least ``size`` bytes that nobody looks at any more, or None."""
@@ -33,8 +33,9 @@ class BufferRecycler:
                 buffer = shelf.pop()
             except IndexError:
                 return None
-            if len(buffer) >= size and self._unshared(buffer):
-                self._held -= len(buffer)
+            length = len(buffer)
+            if length >= size and self._unshared(buffer):
+                self._held -= length
                 return buffer
             shelf.appendleft(buffer)  # too small, or a reader still holds a slice: look again later
         return None
@@ -46,9 +47,10 @@ class BufferRecycler:
             return
         while self._held + size > self._max_bytes:
             try:
-                self._held -= len(self._shelf.popleft())
+                dropped = len(self._shelf.popleft())
             except IndexError:
                 return
+            self._held -= dropped
         self._held += size
         self._shelf.append(buffer)
 

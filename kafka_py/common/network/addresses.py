@@ -37,7 +37,10 @@ def canonical_address(address: str) -> str:
 
 def inet_address(host: str) -> str:
     """The IP address of a host name or of an address's text. Raises OSError for a name that is not known."""
-    return canonical_address(str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0]))
+    try:
+        return canonical_address(str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0]))
+    except UnicodeError as e:  # no name at all: an empty label, or one of more than 63 characters
+        raise OSError(f"{host} is not known: {e}") from e
 
 
 def peer_of(channel: socket.socket) -> tuple[str, int]:

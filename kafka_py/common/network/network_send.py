@@ -83,18 +83,20 @@ class NetworkSend(Send):
                 self._remaining -= written
                 return written
         written = 0
-        while self._index < len(parts):
-            part = parts[self._index]
-            if isinstance(part, _BYTES):
-                count, wanted = self._write_buffers(channel)
-            else:
-                wanted = part.size_in_bytes() - self._offset
-                count = part.write_to(channel, self._offset, wanted) if wanted else 0
-                self._advance(count)
-            written += count
-            if count < wanted:
-                break
-        self._remaining -= written
+        try:
+            while self._index < len(parts):
+                part = parts[self._index]
+                if isinstance(part, _BYTES):
+                    count, wanted = self._write_buffers(channel)
+                else:
+                    wanted = part.size_in_bytes() - self._offset
+                    count = part.write_to(channel, self._offset, wanted) if wanted else 0
+                    self._advance(count)
+                written += count
+                if count < wanted:
+                    break
+        finally:  # what went out before an error is out: the selector tries once more before it gives up
+            self._remaining -= written
         return written
 
     def _write_buffers(self, channel: TransportLayer) -> tuple[int, int]:

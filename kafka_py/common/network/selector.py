@@ -133,7 +133,7 @@ class Selector(SelectorClosing, Selectable):
         self._ensure_not_registered(id)
         try:
             family, kind, proto, _, where = socket.getaddrinfo(*address, type=socket.SOCK_STREAM)[0]
-        except socket.gaierror as e:
+        except (socket.gaierror, UnicodeError) as e:
             raise OSError(f"Can't resolve address: {address[0]}:{address[1]}") from e
         channel = socket.socket(family, kind, proto)
         key: SelectionKey | None = None
@@ -229,9 +229,13 @@ class Selector(SelectorClosing, Selectable):
             self._failed_sends.append(connection_id)
             return
         if channel.current_send is None and channel.present_state is _READY:
+            idle = self._idle_expiry_manager
+            if idle is not None:  # Java's poll, which finds the socket writable, calls update
+                idle.lru_connections[connection_id] = self._nanoseconds()
+                idle.lru_connections.move_to_end(connection_id)
             try:
                 written = send.write_to(channel.transport_layer)
-            except (OSError, EOFError) as e:
+            except Exception as e:  # noqa: BLE001  the next poll meets it again and closes, as Java's poll does
                 self.logger.debug("%sWrite to %s failed", self.log_ident, connection_id, exc=e)
             else:
                 if send.completed():
@@ -273,11 +277,13 @@ class Selector(SelectorClosing, Selectable):
         if self._sent_at_once:
             self.collect_completed_sends()
             timeout = 0
+        if self._out_of_memory and not self._memory_pool.is_out_of_memory():
+            # first of all: who waited for memory may have all of its message in a buffer, and nothing in the socket
+            made_read_progress_last_call = True
+            self._recover_from_memory_pressure()
         data_in_buffers = bool(self._keys_with_buffered_read)
         if self._immediately_connected_keys or (made_read_progress_last_call and data_in_buffers):
             timeout = 0
-        if self._out_of_memory and not self._memory_pool.is_out_of_memory():
-            self._recover_from_memory_pressure()
 
         start_select = self._nanoseconds()
         ready_keys = self.select(timeout)

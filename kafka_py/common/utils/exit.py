@@ -13,18 +13,25 @@ import threading
 from collections.abc import Callable
 from typing import ClassVar
 
+from kafka_py.utils.concurrent import ReentrantLock
+
 Procedure = Callable[[int, str | None], None]
 _hooks: list[tuple[str, Callable[[], None]]] = []
+_hooks_lock = ReentrantLock()  # held while the hooks run
 
 
 def _run_shutdown_hooks() -> None:
-    """Run each hook once, side by side on threads of their own, as a JVM does, and wait for them."""
-    threads = [threading.Thread(target=hook, name=name) for name, hook in _hooks]
-    _hooks.clear()
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
+    """Run each hook once, side by side on threads of their own, as a JVM does, and wait for them.
+
+    Who exits while they run waits for them as well: the process must not end in the middle of a clean shutdown.
+    """
+    with _hooks_lock:
+        threads = [threading.Thread(target=hook, name=name) for name, hook in _hooks]
+        _hooks.clear()
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
 
 
 def _default_exit(status_code: int, message: str | None) -> None:

@@ -28,8 +28,10 @@ class TimerTask(ABC):
 
     def cancel(self) -> None:
         """Take the task out of its timer."""
-        entry, self._timer_task_entry = self._timer_task_entry, None
+        entry = self._timer_task_entry
+        # nothing is written if there was none: by now another thread may have added the task
         if entry is not None:
+            self._timer_task_entry = None
             entry.remove()
 
     def set_timer_task_entry(self, entry: TimerTaskEntry) -> None:

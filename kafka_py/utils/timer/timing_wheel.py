@@ -60,6 +60,9 @@ class TimingWheel:
             virtual_id = expiration // self._tick_ms
             bucket = self._buckets[virtual_id % self._wheel_size]
             bucket.add(timer_task_entry)
+            task = timer_task_entry.timer_task
+            if task is None or task._timer_task_entry is not timer_task_entry:
+                bucket.remove(timer_task_entry)  # cancelled on its way in
             # A bucket enters the queue once per turn: when the wheel has turned and it gets its next time.
             if bucket.set_expiration(virtual_id * self._tick_ms):
                 self._queue.offer(bucket)

@@ -101,3 +101,27 @@ def test_grow() -> None:
     assert (len(buffer), bytes(buffer[:4])) == (3_000_000, b"abc\0")
     with memoryview(buffer), pytest.raises(BufferError):
         grow(buffer, 3_000_001)
+
+
+def test_the_count_of_the_shelf_is_right_when_another_thread_comes_in_between() -> None:
+    shelf = BufferRecycler(max_bytes=200_000)
+
+    class Interrupted(bytearray):
+        """Another thread has its turn while this one's length is asked for."""
+
+        meanwhile: bytearray | None = None
+
+        def __len__(self) -> int:
+            other, self.meanwhile = self.meanwhile, None
+            if other is not None:
+                shelf.offer(other)
+            return super().__len__()
+
+    first = Interrupted(100_000)
+    shelf.offer(first)
+    shelf.offer(bytearray(100_000))
+    first.meanwhile = bytearray(70_000)
+    shelf.offer(bytearray(100_000))  # for which the first has to go
+    while shelf.take(1) is not None:
+        continue
+    assert shelf.held_bytes == 0

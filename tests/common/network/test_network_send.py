@@ -58,6 +58,27 @@ def test_files_in_pieces(step: int) -> None:
     assert (bytes(transport.gathered), total) == (expected, len(expected))
 
 
+def test_a_write_that_fails_in_the_middle_can_go_on() -> None:
+    class FailsOnce(FakeFileRecords):
+        """A file whose disk has a bad moment."""
+
+        failed = False
+
+        def write_to(self, channel: Any, position: int, length: int) -> int:
+            if not self.failed:
+                self.failed = True
+                raise OSError("input/output error")
+            return super().write_to(channel, position, length)
+
+    transport = FakeTransport()
+    send = NetworkSend("0", [b"head", cast("Any", FailsOnce(100))])
+    with pytest.raises(OSError, match="input/output"):
+        send.write_to(transport)
+    assert send.remaining() == 100
+    assert send.write_to(transport) == 100
+    assert (send.completed(), bytes(transport.gathered)) == (True, frame(b"head" + b"f" * 100))
+
+
 def test_many_parts() -> None:
     parts = [bytes([i % 256]) for i in range(3000)]
     transport = FakeTransport()

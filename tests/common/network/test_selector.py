@@ -93,10 +93,11 @@ def test_send_without_connecting(world: World) -> None:
         world.selector.send(NetworkSend("0", b"test"))
 
 
+@pytest.mark.parametrize("host", ["some.invalid", "no..host", "x" * 64])  # the last two cannot even be asked for
 @pytest.mark.ported("SelectorTest.testNoRouteToHost")
-def test_unknown_host(world: World) -> None:
+def test_unknown_host(world: World, host: str) -> None:
     with pytest.raises(OSError, match="Can't resolve address"):
-        world.selector.connect("0", ("some.invalid", 9092), -1, -1)
+        world.selector.connect("0", (host, 9092), -1, -1)
     assert world.selector.channels == {}
 
 
@@ -431,6 +432,67 @@ def test_mute_on_out_of_memory() -> None:
     world.close()
     for _, theirs in pairs:
         theirs.close()
+
+
+def test_memory_that_comes_back_is_used_by_the_next_poll() -> None:
+    pool = SimpleMemoryPool(900, 900, False)
+    world = World(pool)
+    pairs = [socket_pair() for _ in range(2)]
+    for id, (ours, theirs) in zip("XY", pairs, strict=True):
+        theirs.sendall(frame(bytes(900)))
+        world.selector.register(id, ours)
+    poll_until(world.selector, lambda: world.selector.is_out_of_memory())
+    (first,) = world.selector.completed_receives()
+    world.selector.poll(0)
+    first.close()
+    # all of the second message has been read into the channel's buffer: its socket will never be ready
+    world.selector.poll(20)
+    (second,) = world.selector.completed_receives()
+    assert second.source() != first.source()
+    world.close()
+    for _, theirs in pairs:
+        theirs.close()
+
+
+def test_an_answer_that_goes_out_at_once_keeps_the_connection(world: World) -> None:
+    ours, theirs = socket_pair()
+    selector = world.selector
+    selector.register("0", ours)
+    with theirs:
+        theirs.sendall(frame(b"x"))
+        poll_until(selector, lambda: bool(selector.completed_receives()))
+        selector.mute("0")
+        world.time.sleep(IDLE_MS - 1000)
+        selector.send(NetworkSend("0", b"late answer"))
+        selector.collect_completed_sends()
+        assert len(selector.completed_sends()) == 1
+        selector.unmute("0")
+        selector.poll(0)
+        world.time.sleep(IDLE_MS - 1000)
+        selector.poll(0)
+        assert selector.disconnected() == {}
+        world.time.sleep(2000)
+        selector.poll(0)
+        assert selector.disconnected() == {"0": ChannelState.EXPIRED}
+
+
+def test_a_request_over_a_connection_that_was_idle_for_long_is_sent(world: World, server: EchoServer) -> None:
+    connect(world.selector, "1", server.address)
+    world.time.sleep(IDLE_MS + 1000)  # nobody polled: nobody could close it
+    assert request(world.selector, "1", b"after a pause") == b"after a pause"
+
+
+def test_a_closed_connection_is_not_kept_in_the_order_of_expiry(world: World) -> None:
+    ours, theirs = socket_pair()
+    with theirs:
+        world.selector.register("0", ours)
+        world.selector.send(NetworkSend("0", b"x"))
+        world.selector.close("0")
+        world.selector.poll(0)
+        assert world.selector.lowest_priority_channel() is None
+        world.time.sleep(IDLE_MS + 1000)
+        world.selector.poll(0)
+        assert world.selector.disconnected() == {}
 
 
 @pytest.mark.ported("SelectorTest.testInboundConnectionsCountInConnectionCreationMetric")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -147,3 +147,46 @@ def test_wheel_takes_what_is_due_later_and_overflows() -> None:
     assert cancelled.timer_task is not None
     cancelled.timer_task.cancel()
     assert not wheel.add(cancelled)
+
+
+class HookedTask(Task):
+    """Runs a hook between the first look at its place in a timer and what follows from it."""
+
+    def __init__(self) -> None:
+        super().__init__(1000, CountDownLatch(1), [])
+        self.hooks: list[Callable[[], None]] = []
+        self._place: TimerTaskEntry | None = None
+
+    @property
+    def _timer_task_entry(self) -> TimerTaskEntry | None:
+        place = self._place
+        if self.hooks:
+            self.hooks.pop()()
+        return place
+
+    @_timer_task_entry.setter
+    def _timer_task_entry(self, place: TimerTaskEntry | None) -> None:
+        self._place = place
+
+
+def test_a_cancel_that_came_too_early_does_not_hide_the_task_from_the_next_one(timer: SystemTimer) -> None:
+    task = HookedTask()
+    task.hooks.append(lambda: timer.add(task))
+    task.cancel()
+    task.cancel()
+    assert timer.size == 0
+
+
+def test_a_task_cancelled_on_its_way_into_the_timer_does_not_stay(
+    timer: SystemTimer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    task = HookedTask()
+    add = TimerTaskList.add
+
+    def overtaken(bucket: TimerTaskList, entry: TimerTaskEntry) -> None:
+        task.cancel()
+        add(bucket, entry)
+
+    monkeypatch.setattr(TimerTaskList, "add", overtaken)
+    timer.add(task)
+    assert timer.size == 0
