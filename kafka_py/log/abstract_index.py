@@ -16,6 +16,7 @@ The bytes in the file are Kafka's.
 
 from __future__ import annotations
 
+import errno
 import mmap
 import os
 import pathlib
@@ -106,10 +107,10 @@ class AbstractIndex(Logging, ABC):
         self._max_entries = self._length // self.entry_size
 
     def _mapped(self) -> mmap.mmap | bytes:
-        """The current map; raises ValueError once the index is unmapped."""
+        """The current map; raises OSError once the index is unmapped, as reading the log's closed file does."""
         mapped = self._mmap
         if mapped is None:
-            raise ValueError(f"The index {self.file} is closed")
+            raise OSError(errno.EBADF, "The index is closed", os.fspath(self.file))
         return mapped
 
     def _stored(self, n: int) -> bytes:

@@ -47,9 +47,7 @@ _TRANSACTIONAL_OR_CONTROL = 0x30
 _KNOWN_ATTRIBUTES = 0x3F
 
 _NO_PRODUCER_ID = -1
-_NO_SEQUENCE = -1
 _NO_TIMESTAMP = -1
-_SEQUENCES = 0x7FFFFFFF
 
 # Batches wait for the look-up of their keys until so many bytes of records have come together.
 _PENDING_BYTES = 4 * 1024 * 1024
@@ -98,12 +96,14 @@ class _RecordFilter(RecordFilter):
 class BatchFilter(Logging):
     """Keeps of each batch the records that are the last ones with their key.
 
-    A batch with the last sequence number of an active producer stays even when it is empty, otherwise the producer
-    would later be told that its sequence is out of order.
+    The last batch of an active producer stays even when it is empty, otherwise the producer would later be told that
+    its sequence is out of order.
 
     Thread: cleaner.
     Differs: unlike `filter_to` the checksum is checked before a batch gets a new one, so that damage is not hidden;
-        and transaction markers are not looked up in the map, where a record may happen to have such a key.
+        and transaction markers are not looked up in the map, where a record may happen to have such a key. The last
+        batch of a producer is known by its offset, as from 2.3 on: offset commits in transactions all have the same
+        sequence numbers, so that in 1.1.1 none of them ever goes (KAFKA-8335).
     """
 
     logger_name = "kafka.log.LogCleaner"
@@ -173,7 +173,8 @@ class BatchFilter(Logging):
                 return 0, 0
             self._waiting.append(_as_it_is(self._view[start:end], header))
             return count, 0
-        keep_empty = producer_id > _NO_PRODUCER_ID and self._active_producers.get(producer_id) == _last_sequence(header)
+        last_offset = header[0] + header[6]
+        keep_empty = producer_id > _NO_PRODUCER_ID and self._active_producers.get(producer_id) == last_offset
         if discard or count == 0:
             if keep_empty:
                 self._waiting.append(_emptied(header))
@@ -272,13 +273,6 @@ class BatchFilter(Logging):
                 )
             )
         return result.messages_read
-
-
-def _last_sequence(header: BatchHeader) -> int:
-    base_sequence, last_offset_delta = header[11], header[6]
-    if base_sequence == _NO_SEQUENCE:
-        return _NO_SEQUENCE
-    return DefaultRecordBatch.increment_sequence(base_sequence, last_offset_delta)
 
 
 def _retained(data: bytes | memoryview, header: BatchHeader, max_timestamp: int, messages: int) -> RetainedBatch:

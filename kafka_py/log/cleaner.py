@@ -239,7 +239,7 @@ class Cleaner(Logging):
             retain_deletes,
             log.config.max_message_size,
             transaction_metadata,
-            log.active_producers_with_last_sequence(),
+            log.active_producers_with_last_data_offset(),
             stats,
         )
 
@@ -255,7 +255,7 @@ class Cleaner(Logging):
         active_producers: Mapping[int, int],
         stats: CleanerStats,
     ) -> None:
-        """Append to `dest` what is to be kept of a segment's file; `active_producers`: their last sequences."""
+        """Append to `dest` what is to be kept of a segment's file; `active_producers`: their last offsets."""
 
         def should_discard_batch(batch: RecordBatch) -> bool:
             # markers stay as long as tombstones, so that every consumer sees them

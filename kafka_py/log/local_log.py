@@ -6,6 +6,7 @@ Read next: log_loader.py, which fills it at start-up; log.py, which appends and 
 
 from __future__ import annotations
 
+import errno
 import os
 import pathlib
 from abc import ABC, abstractmethod
@@ -44,7 +45,7 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
     Thread: changes under `lock`; any may read.
     Locks: `lock` serialises appends, rolls, deletion and truncation.
     Differs: a log whose directory has failed refuses at once, as in later versions of Kafka; 1.1.1 goes on until the
-        LogDirFailureHandler has come by.
+        LogDirFailureHandler has come by. A file that was closed under its reader is no failure of the disk.
     """
 
     def __init__(
@@ -132,6 +133,12 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
             raise
 
     def _storage_exception(self, msg: str, e: OSError) -> KafkaStorageException:
+        """What to raise for an OSError, which is reported to the channel.
+
+        Not so EBADF: it says that a segment was deleted under a slow reader or flush, and nothing of the disk.
+        """
+        if e.errno == errno.EBADF:
+            return KafkaStorageException(f"{msg}: the file was closed meanwhile")
         self._log_dir_failure_channel.maybe_add_offline_log_dir(self.parent_dir, msg, e)
         return KafkaStorageException(msg)
 
@@ -163,6 +170,10 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
 
     def _lower_segment(self, offset: int) -> LogSegment | None:
         return self.segments.lower_segment(offset)
+
+    def _give_limits(self, segment: LogSegment) -> None:
+        """Let the active segment grow as far as the present configuration says. Caller holds lock."""
+        segment.max_segment_bytes, segment.max_segment_ms = self.config.segment_size, self.config.segment_ms
 
     def add_segment(self, segment: LogSegment) -> LogSegment | None:
         """Add a segment to the map; the one it replaces."""
@@ -232,9 +243,13 @@ class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
         2. It is renamed to `.swap`; a crash from here on: start-up does the following steps.
         3. The old segments are renamed to `.deleted`, to be unlinked later or at start-up.
         4. The suffix `.swap` is taken off.
+
+        Old segments that retention has deleted meanwhile are left alone: renaming them again would fail (KAFKA-7278).
         """
         with self.lock:
             self._check_if_memory_mapped_buffer_closed()
+            present = self.log_segments
+            old_segments = [segment for segment in old_segments if segment in present]
             if not is_recovered_swap_file:
                 new_segment.change_file_suffixes(self.CLEANED_FILE_SUFFIX, self.SWAP_FILE_SUFFIX)
             self.add_segment(new_segment)

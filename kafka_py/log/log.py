@@ -40,6 +40,7 @@ from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
 from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.requests.isolation_level import IsolationLevel
+from kafka_py.common.utils.utils import flush_dir_if_exists
 from kafka_py.log.index_entry import TimestampOffset
 from kafka_py.log.log_append_info import LogAppendInfo
 from kafka_py.log.log_config import LogConfig
@@ -90,7 +91,8 @@ class Log(LogLoader):
         Overloads: `flush(offset=None)`, `log_segments_between(from_, to)`, `_delete_old_segments(predicate, reason)`,
         `_collect_aborted_transactions(…, starting_segment)`. `fetch_offsets_by_timestamp` skips segments below the log
         start, where Kafka finds nothing and answers so. New segment.bytes and segment.ms hold for the active segment
-        at once (KAFKA-7366). The base classes hold what later versions of Kafka moved out of this class.
+        at once (KAFKA-7366). A flush brings new files' names to the disk as well (KAFKA-3968). A batch without epoch
+        ends the epochs (KAFKA-7897). The base classes hold what later versions of Kafka moved out of this class.
     """
 
     def __init__(
@@ -126,9 +128,6 @@ class Log(LogLoader):
         # segments with offsets at or above it are not deleted, so the log start never passes it
         self._replica_high_watermark: int | None = None  # volatile: writer under lock
         self._load()
-        self._tags = {"topic": topic_partition.topic, "partition": str(topic_partition.partition)}  # const
-        if self.is_future:
-            self._tags["is-future"] = "true"
         self._register_metrics()
         self._producer_expire_check = scheduler.schedule(
             "PeriodicProducerExpirationCheck",
@@ -186,17 +185,12 @@ class Log(LogLoader):
             )
         with self.lock:
             self.config = new_config
-            if (active := self.segments.last_segment) is not None:
-                active.max_segment_bytes, active.max_segment_ms = new_config.segment_size, new_config.segment_ms
+            if not self.segments.is_empty:
+                self._give_limits(self.active_segment)
 
     def _remove_expired_producers(self) -> None:  # runs on: kafka-scheduler
         with self.lock:
             self.producer_state_manager.remove_expired_producers(self._time.milliseconds())
-
-    def active_producers_with_last_sequence(self) -> dict[int, int]:
-        """Last sequence of each known producer."""
-        with self.lock:
-            return {i: entry.last_seq for i, entry in self.producer_state_manager.active_producers.items()}
 
     # ---- closing --------------------------------------------------------------------------------------------------
 
@@ -315,6 +309,8 @@ class Log(LogLoader):
                         self._leader_epoch_cache.assign(header[2], header[0])
                         if header[9] > -1:
                             has_producer = True
+                    else:
+                        self._leader_epoch_cache.clear_and_flush_if_begun(batch.last_offset())
                 # 5. a batch has to fit in a segment
                 size = len(valid_records.buffer)
                 if size > self.config.segment_size:
@@ -324,7 +320,7 @@ class Log(LogLoader):
                     )
                 # 6. check producer ids and sequences; a batch sent again is answered as the first time
                 updated_producers, completed_txns, maybe_duplicate = (
-                    self._analyze_and_validate_producer_state(valid_records, is_from_client)
+                    self._analyze_and_validate_producer_state(valid_records, is_from_client, not assign_offsets)
                     if has_producer
                     else _NO_PRODUCER
                 )
@@ -463,9 +459,10 @@ class Log(LogLoader):
             )
 
     def _analyze_and_validate_producer_state(
-        self, records: MemoryRecords, is_from_client: bool
+        self, records: MemoryRecords, is_from_client: bool, is_replicated: bool
     ) -> tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None]:
         """What the batches change for their producers, the transactions they end, and a duplicate if one is."""
+        manager = self.producer_state_manager
         updated_producers: dict[int, ProducerAppendInfo] = {}
         completed_txns: list[CompletedTxn] = []
         for batch in records.batches():
@@ -473,13 +470,13 @@ class Log(LogLoader):
                 continue
             if is_from_client:
                 # any of the producer's last five batches may come again
-                last_entry = self.producer_state_manager.last_entry(batch.producer_id())
+                last_entry = manager.last_entry(batch.producer_id())
                 duplicate = None if last_entry is None else last_entry.find_duplicate_batch(batch)
                 if duplicate is not None:
                     return updated_producers, completed_txns, duplicate
-            maybe_completed_txn = self._update_producers(batch, updated_producers, is_from_client)
-            if maybe_completed_txn is not None:
-                completed_txns.append(maybe_completed_txn)
+            completed_txn = self._update_producers(manager, batch, updated_producers, is_from_client, is_replicated)
+            if completed_txn is not None:
+                completed_txns.append(completed_txn)
         return updated_producers, completed_txns, None
 
     def _analyze_and_validate_records(self, records: MemoryRecords, is_from_client: bool) -> LogAppendInfo:
@@ -553,15 +550,13 @@ class Log(LogLoader):
         self._broker_topic_stats.all_topics_stats.bytes_rejected_rate.mark(size)
 
     def _trim_invalid_bytes(self, records: MemoryRecords, info: LogAppendInfo) -> MemoryRecords:
-        """The records without the partial batch at their end, if there is one."""
+        """The records without the partial batch at their end."""
         valid_bytes = info.valid_bytes
         if valid_bytes < 0:
             raise CorruptRecordException(
                 f"Illegal length of message set {valid_bytes} Message set cannot be appended to log. Possible causes "
                 "are corrupted produce requests"
             )
-        if valid_bytes == records.size_in_bytes():
-            return records
         return MemoryRecords.readable_records(records.buffer[:valid_bytes])
 
     def on_high_watermark_incremented(self, high_watermark: int) -> None:
@@ -894,8 +889,11 @@ class Log(LogLoader):
                     self._time.milliseconds(),
                     self.unflushed_messages,
                 )
-            for segment in self.log_segments_between(self.recovery_point, target):
+            segments = self.log_segments_between(self.recovery_point, target)
+            for segment in segments:
                 segment.flush()
+            if segments and segments[-1].base_offset >= self.recovery_point:  # its name may be new in the directory
+                flush_dir_if_exists(self.dir)
             with self.lock:
                 self._check_if_memory_mapped_buffer_closed()
                 if (flushed := min(target, self.log_end_offset)) > self.recovery_point:  # was it cut meanwhile?
@@ -934,6 +932,7 @@ class Log(LogLoader):
                     return True
                 self._delete_newest_first([s for s in self.log_segments if s.base_offset > target_offset])
                 self.active_segment.truncate_to(target_offset)
+                self._give_limits(self.active_segment)  # it may be older than the present ones
                 self._update_log_end_offset(target_offset)
                 self.recovery_point = min(target_offset, self.recovery_point)
                 self.log_start_offset = min(target_offset, self.log_start_offset)
@@ -984,16 +983,3 @@ class Log(LogLoader):
 
     def __repr__(self) -> str:
         return f"Log({self.dir})"
-
-    # ---- metrics --------------------------------------------------------------------------------------------------
-
-    def _register_metrics(self) -> None:
-        self.new_gauge("NumLogSegments", lambda: self.number_of_segments, self._tags)
-        self.new_gauge("LogStartOffset", lambda: self.log_start_offset, self._tags)
-        self.new_gauge("LogEndOffset", lambda: self.log_end_offset, self._tags)
-        self.new_gauge("Size", lambda: self.size, self._tags)
-
-    def remove_log_metrics(self) -> None:
-        """Take the gauges of this log away."""
-        for name in ("NumLogSegments", "LogStartOffset", "LogEndOffset", "Size"):
-            self.remove_metric(name, self._tags)

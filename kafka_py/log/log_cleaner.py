@@ -220,6 +220,14 @@ class LogCleaner(KafkaMetricsGroup):
         """Undo one abort_and_pause_cleaning."""
         self.cleaner_manager.resume_cleaning(topic_partition)
 
+    def pause_for_retention(self, topic_partition: TopicPartition) -> bool:
+        """As LogCleanerManager.pause_for_retention: False if the partition is being cleaned."""
+        return self.cleaner_manager.pause_for_retention(topic_partition)
+
+    def resume_after_retention(self, topic_partition: TopicPartition) -> None:
+        """As LogCleanerManager.resume_after_retention."""
+        self.cleaner_manager.resume_after_retention(topic_partition)
+
     def await_cleaned(self, topic_partition: TopicPartition, offset: int, max_wait_ms: int = 60000) -> bool:
         """Wait until a partition is clean up to `offset`; whether it is. For tests."""
         remaining_wait_ms = max_wait_ms
@@ -249,7 +257,8 @@ class LogCleaner(KafkaMetricsGroup):
         Mirrors: kafka.log.LogCleaner.CleanerThread
         Thread: kafka-log-cleaner-thread-N, its own; not interrupted in the middle of a write.
         Differs: a log that cannot be cleaned for a reason of its own is marked and left alone, as from 2.1 on, where
-            1.1.1 ends the thread; and the log line about a pass names the range that was cleaned.
+            1.1.1 ends the thread; a log whose old segments cannot be deleted does not keep the others in progress; and
+            the log line about a pass names the range that was cleaned.
         """
 
         logger_name = "kafka.log.LogCleaner"
@@ -297,15 +306,18 @@ class LogCleaner(KafkaMetricsGroup):
             try:
                 return self._clean_filthiest_log()
             except LogCleaningException as e:
-                log = e.log
-                self.warn(
-                    "Unexpected exception thrown when cleaning log %s. Marking its partition (%s) as uncleanable",
-                    log,
-                    log.topic_partition,
-                    exc=e,
-                )
-                self._cleaner_manager.mark_partition_uncleanable(str(log.dir.parent), log.topic_partition)
+                self._mark_uncleanable(e)
                 return False
+
+        def _mark_uncleanable(self, e: LogCleaningException) -> None:
+            log = e.log
+            self.warn(
+                "Unexpected exception thrown when cleaning log %s. Marking its partition (%s) as uncleanable",
+                log,
+                log.topic_partition,
+                exc=e,
+            )
+            self._cleaner_manager.mark_partition_uncleanable(str(log.dir.parent), log.topic_partition)
 
         def _clean_filthiest_log(self) -> bool:
             cleanable = self._cleaner_manager.grab_filthiest_compacted_log(self._time)
@@ -316,15 +328,17 @@ class LogCleaner(KafkaMetricsGroup):
                     raise
                 except Exception as e:
                     raise LogCleaningException(cleanable.log, str(e), e) from e
+            # all of them are marked as in progress now, so each has to have its turn
             for topic_partition, log in self._cleaner_manager.deletable_logs():
-                self._delete_old_segments(topic_partition, log)
+                try:
+                    self._delete_old_segments(topic_partition, log)
+                except LogCleaningException as e:
+                    self._mark_uncleanable(e)
             return cleanable is not None
 
         def _delete_old_segments(self, topic_partition: TopicPartition, log: Log) -> None:
             try:
                 log.delete_old_segments()
-            except (ThreadShutdownException, ControlThrowable):
-                raise
             except KafkaStorageException as e:
                 self.debug("Log %s is offline", log, exc=e)
             except Exception as e:

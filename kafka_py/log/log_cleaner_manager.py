@@ -86,7 +86,8 @@ class LogCleanerManager(KafkaMetricsGroup):
     Locks: `_lock`, also while the checkpoint files are read and written.
     Differs: as in newer versions pauses are counted, so that a truncation does not end the pause of a move; a
         partition whose cleaning fails for a reason of its own is left alone from then on, where 1.1.1 loses the
-        cleaner thread; a checkpoint beyond the log's end is not believed.
+        cleaner thread; a checkpoint beyond the log's end is not believed; and retention keeps away from a log that is
+        being cleaned although its policy was changed to delete (`pause_for_retention`, KAFKA-7322).
     """
 
     logger_name = "kafka.log.LogCleaner"
@@ -239,20 +240,41 @@ class LogCleanerManager(KafkaMetricsGroup):
     def resume_cleaning(self, topic_partition: TopicPartition) -> None:
         """Undo one abort_and_pause_cleaning; IllegalStateException if there was none."""
         with self._lock:
-            state = self._in_progress.get(topic_partition)
-            if state is None:
-                raise IllegalStateException(
-                    f"Compaction for partition {topic_partition} cannot be resumed since it is not paused."
-                )
-            if not isinstance(state, LogCleaningPaused):
-                raise IllegalStateException(
-                    f"Compaction for partition {topic_partition} cannot be resumed since it is in {state} state."
-                )
-            if state.paused_count > 1:
-                self._in_progress[topic_partition] = LogCleaningPaused(state.paused_count - 1)
-            else:
-                del self._in_progress[topic_partition]
+            self._resume(topic_partition)
         self.info("Compaction for partition %s is resumed", topic_partition)
+
+    def _resume(self, topic_partition: TopicPartition) -> None:
+        """Take one pause off. Caller holds _lock."""
+        state = self._in_progress.get(topic_partition)
+        if state is None:
+            raise IllegalStateException(
+                f"Compaction for partition {topic_partition} cannot be resumed since it is not paused."
+            )
+        if not isinstance(state, LogCleaningPaused):
+            raise IllegalStateException(
+                f"Compaction for partition {topic_partition} cannot be resumed since it is in {state} state."
+            )
+        if state.paused_count > 1:
+            self._in_progress[topic_partition] = LogCleaningPaused(state.paused_count - 1)
+        else:
+            del self._in_progress[topic_partition]
+
+    def pause_for_retention(self, topic_partition: TopicPartition) -> bool:
+        """Let nobody clean the partition until it is resumed; False, and no pause, if it is being cleaned right now.
+
+        Retention must not take segments away from a cleaner whose log has just lost the policy to compact.
+        """
+        with self._lock:
+            state = self._in_progress.get(topic_partition)
+            if state is not None and not isinstance(state, LogCleaningPaused):
+                return False
+            self._in_progress[topic_partition] = LogCleaningPaused(1 if state is None else state.paused_count + 1)
+            return True
+
+    def resume_after_retention(self, topic_partition: TopicPartition) -> None:
+        """Undo pause_for_retention, which happens to every log every few minutes, without a word in the log."""
+        with self._lock:
+            self._resume(topic_partition)
 
     def _is_cleaning_in_state(self, topic_partition: TopicPartition, expected_state: LogCleaningState) -> bool:
         """Whether the partition is in that state. Caller holds _lock."""

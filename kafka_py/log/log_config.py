@@ -20,6 +20,7 @@ from kafka_py.message.compression_codec import BrokerCompressionCodec
 
 _LONG_MAX = 2**63 - 1
 _HOUR_MS = 60 * 60 * 1000
+_MIN_INDEX_SIZE = 24  # two entries of the time index, which keeps one for the end of the segment
 _MIN_MESSAGE_OVERHEAD = 14  # an empty message of the oldest format: Message.MinMessageOverhead
 
 
@@ -88,6 +89,20 @@ class ThrottledReplicaListValidator:
         return "[partitionId],[brokerId]:[partitionId],[brokerId]:..."
 
 
+class ApiVersionValidator:
+    """The name of a version that ApiVersion knows. Kafka has this class since 2.1."""
+
+    def ensure_valid(self, name: str, value: Any) -> None:
+        """Raise ConfigException unless `value` is such a name."""
+        try:
+            ApiVersion.apply(value)
+        except ValueError as e:
+            raise ConfigException(name, value, str(e)) from e
+
+    def __str__(self) -> str:
+        return "a version such as 0.10.2 or 1.1-IV0"
+
+
 class LogConfigDef(ConfigDef):
     """Option table that also knows which broker option gives each topic option its default.
 
@@ -131,6 +146,9 @@ class LogConfig(AbstractConfig):
 
     Mirrors: kafka.log.LogConfig
     Thread: any; immutable.
+    Differs: a message format or timestamp type that does not exist is refused before it gets to ZooKeeper, as from
+        2.1 on, and indexes have room for an entry however small segment.index.bytes is: in 1.1.1 a topic made with
+        such options can keep brokers from starting, and with an index too small each append leaks a file.
     """
 
     SEGMENT_BYTES_PROP = TopicConfig.SEGMENT_BYTES_CONFIG
@@ -206,7 +224,7 @@ class LogConfig(AbstractConfig):
         self.segment_size: int = values[self.SEGMENT_BYTES_PROP]  # const
         self.segment_ms: int = values[self.SEGMENT_MS_PROP]  # const
         self.segment_jitter_ms: int = values[self.SEGMENT_JITTER_MS_PROP]  # const
-        self.max_index_size: int = values[self.SEGMENT_INDEX_BYTES_PROP]  # const
+        self.max_index_size: int = max(values[self.SEGMENT_INDEX_BYTES_PROP], _MIN_INDEX_SIZE)  # const
         self.flush_interval: int = values[self.FLUSH_MESSAGES_PROP]  # const
         self.flush_ms: int = values[self.FLUSH_MS_PROP]  # const
         self.retention_size: int = values[self.RETENTION_BYTES_PROP]  # const
@@ -347,14 +365,14 @@ def _message_rows() -> list[_Row]:
             conf.MESSAGE_FORMAT_VERSION_PROP,
             t.STRING,
             d.MESSAGE_FORMAT_VERSION,
-            None,
+            ApiVersionValidator(),
             topic.MESSAGE_FORMAT_VERSION_DOC,
         ),
         (
             conf.MESSAGE_TIMESTAMP_TYPE_PROP,
             t.STRING,
             d.MESSAGE_TIMESTAMP_TYPE,
-            None,
+            one_of("CreateTime", "LogAppendTime"),
             topic.MESSAGE_TIMESTAMP_TYPE_DOC,
         ),
         (

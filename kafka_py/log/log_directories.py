@@ -30,7 +30,9 @@ class LogDirectories(KafkaMetricsGroup, ABC):
     """Base class of LogManager: the directories, their locks and their checkpoint files.
 
     Thread: any. Directories leave service under LogManager's lock.
-    Differs: a directory without logs gets an empty checkpoint, as in 3.7.1; in 1.1.1 that of its last log stays.
+    Differs: a directory without logs gets an empty checkpoint, as in 3.7.1; in 1.1.1 that of its last log stays. What
+        is written to a checkpoint is looked up when it is its turn: in 1.1.1 a slow thread can bring back the offsets
+        of a log that was truncated or deleted meanwhile.
     """
 
     LOCK_FILE = ".lock"
@@ -157,13 +159,12 @@ class LogDirectories(KafkaMetricsGroup, ABC):
         """The logs of each directory (absolute path)."""
 
     def _checkpoint_log_recovery_offsets_in_dir(self, dir: pathlib.Path) -> None:
-        partition_to_log = self._logs_by_dir().get(str(dir), {})
         checkpoint = self._recovery_point_checkpoints.get(dir)
         if checkpoint is None:
             return
         try:
-            checkpoint.write({tp: log.recovery_point for tp, log in partition_to_log.items()})
-            for log in partition_to_log.values():
+            checkpoint.write_current(lambda: {tp: log.recovery_point for tp, log in self._logs_in(dir).items()})
+            for log in self._logs_in(dir).values():
                 log.delete_snapshots_after_recovery_point_checkpoint()
         except OSError as e:
             self._log_dir_failure_channel.maybe_add_offline_log_dir(
@@ -171,22 +172,27 @@ class LogDirectories(KafkaMetricsGroup, ABC):
             )
 
     def _checkpoint_log_start_offsets_in_dir(self, dir: pathlib.Path) -> None:
-        partition_to_log = self._logs_by_dir().get(str(dir), {})
         checkpoint = self._log_start_offset_checkpoints.get(dir)
         if checkpoint is None:
             return
-        # a start that is the base of the first segment needs no checkpoint
-        log_start_offsets = {}
-        for tp, log in partition_to_log.items():
-            first_segment = log.segments.first_segment
-            if first_segment is not None and log.log_start_offset > first_segment.base_offset:
-                log_start_offsets[tp] = log.log_start_offset
         try:
-            checkpoint.write(log_start_offsets)
+            checkpoint.write_current(lambda: self._log_start_offsets(dir))
         except OSError as e:
             self._log_dir_failure_channel.maybe_add_offline_log_dir(
                 str(dir), f"Disk error while writing to logStartOffset file in directory {dir}", e
             )
+
+    def _log_start_offsets(self, dir: pathlib.Path) -> dict[TopicPartition, int]:
+        """The log starts of a directory; one that is the base of the first segment needs no checkpoint."""
+        log_start_offsets = {}
+        for tp, log in self._logs_in(dir).items():
+            first_segment = log.segments.first_segment
+            if first_segment is not None and log.log_start_offset > first_segment.base_offset:
+                log_start_offsets[tp] = log.log_start_offset
+        return log_start_offsets
+
+    def _logs_in(self, dir: pathlib.Path) -> dict[TopicPartition, Log]:
+        return self._logs_by_dir().get(str(dir), {})
 
     # ---- metrics --------------------------------------------------------------------------------------------------
 

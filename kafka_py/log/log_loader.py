@@ -63,6 +63,9 @@ class LogLoader(LocalLog):
         log_dir_failure_channel: LogDirFailureChannel,
     ) -> None:
         super().__init__(dir, config, scheduler, time, topic_partition, log_dir_failure_channel)
+        self._tags = {"topic": topic_partition.topic, "partition": str(topic_partition.partition)}  # const
+        if self.is_future:
+            self._tags["is-future"] = "true"
         self.log_start_offset = log_start_offset  # volatile: writer under lock
         self.recovery_point = recovery_point  # volatile: writer under lock
         self.max_producer_id_expiration_ms = max_producer_id_expiration_ms  # const
@@ -320,7 +323,7 @@ class LogLoader(LocalLog):
         for batch in records.batches():
             if batch.has_producer_id():
                 completed_txn = self._update_producers(
-                    batch, loaded_producers, is_from_client=False, manager=producer_state_manager
+                    producer_state_manager, batch, loaded_producers, is_from_client=False, is_replicated=True
                 )
                 if completed_txn is not None:
                     completed_txns.append(completed_txn)
@@ -332,16 +335,17 @@ class LogLoader(LocalLog):
 
     def _update_producers(
         self,
+        manager: ProducerStateManager,
         batch: RecordBatch,
         producers: dict[int, ProducerAppendInfo],
         is_from_client: bool,
-        manager: ProducerStateManager | None = None,
+        is_replicated: bool,
     ) -> CompletedTxn | None:
         """Check a batch against its producer's state as collected in `producers`; the transaction it ends."""
         producer_id = batch.producer_id()
         append_info = producers.get(producer_id)
         if append_info is None:
-            append_info = (manager or self.producer_state_manager).prepare_update(producer_id, is_from_client)
+            append_info = manager.prepare_update(producer_id, is_from_client, is_replicated)
             producers[producer_id] = append_info
         return append_info.append(batch)
 
@@ -384,6 +388,16 @@ class LogLoader(LocalLog):
             recovery_point_offset = self.recovery_point if lower is None else lower.base_offset
             return min(recovery_point_offset, two_segments_min_offset)
 
+    def active_producers_with_last_sequence(self) -> dict[int, int]:
+        """Last sequence of each known producer."""
+        with self.lock:
+            return {i: entry.last_seq for i, entry in self.producer_state_manager.active_producers.items()}
+
+    def active_producers_with_last_data_offset(self) -> dict[int, int]:
+        """Offset of the last record of each known producer, -1 if only a marker is known."""
+        with self.lock:
+            return {i: entry.last_data_offset for i, entry in self.producer_state_manager.active_producers.items()}
+
     def take_producer_snapshot(self) -> None:
         """Write a producer snapshot at the log end."""
         with self.lock:
@@ -407,3 +421,16 @@ class LogLoader(LocalLog):
         """The offset up to which the producer state is known."""
         with self.lock:
             return self.producer_state_manager.map_end_offset
+
+    # ---- metrics --------------------------------------------------------------------------------------------------
+
+    def _register_metrics(self) -> None:
+        self.new_gauge("NumLogSegments", lambda: self.number_of_segments, self._tags)
+        self.new_gauge("LogStartOffset", lambda: self.log_start_offset, self._tags)
+        self.new_gauge("LogEndOffset", lambda: self.log_end_offset, self._tags)
+        self.new_gauge("Size", lambda: self.size, self._tags)
+
+    def remove_log_metrics(self) -> None:
+        """Take the gauges of this log away."""
+        for name in ("NumLogSegments", "LogStartOffset", "LogEndOffset", "Size"):
+            self.remove_metric(name, self._tags)

@@ -65,7 +65,8 @@ class LogManager(LogDirectories):
         checkpoint of one directory deletes producer snapshots of that directory only, and a directory that fails
         during shutdown does not keep the others from being marked clean. `_logs_to_be_deleted` is a queue that nobody
         blocks on. For crashes in between: a truncation takes the cleaner's checkpoint down first and writes the log
-        start offsets afterwards, and a log leaves the checkpoints before its directory is renamed for deletion.
+        start offsets afterwards, and a log leaves the checkpoints before its directory is renamed for deletion. One log
+        that retention fails for does not keep it from the others.
     """
 
     INITIAL_TASK_DELAY_MS = 30 * 1000
@@ -654,13 +655,26 @@ class LogManager(LogDirectories):
         start_ms = self._time.milliseconds()
         for log in self.all_logs:
             if not log.config.compact:
-                self.debug("Garbage collecting '%s'", log.name)
-                total += log.delete_old_segments()
+                try:
+                    total += self._delete_old_segments(log)
+                except Exception as e:  # noqa: BLE001  # one log must not keep the others from being cleaned up
+                    self.error("Error deleting old segments of %s", log.name, exc=e)
         self.debug(
             "Log cleanup completed. %d files deleted in %d seconds",
             total,
             (self._time.milliseconds() - start_ms) // 1000,
         )
+
+    def _delete_old_segments(self, log: Log) -> int:
+        cleaner = None if log.is_future else self.cleaner
+        if cleaner is not None and not cleaner.pause_for_retention(log.topic_partition):
+            return 0  # until a moment ago it was to be compacted
+        try:
+            self.debug("Garbage collecting '%s'", log.name)
+            return log.delete_old_segments()
+        finally:
+            if cleaner is not None:
+                cleaner.resume_after_retention(log.topic_partition)
 
     def _flush_dirty_logs(self) -> None:
         """Sync every log that has not been for `flush.ms`."""

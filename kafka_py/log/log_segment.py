@@ -319,7 +319,7 @@ class LogSegment(Logging):
 
     def _update_producer_state(self, producer_state_manager: ProducerStateManager, batch: RecordBatch) -> None:
         if batch.has_producer_id():
-            append_info = producer_state_manager.prepare_update(batch.producer_id(), is_from_client=False)
+            append_info = producer_state_manager.prepare_update(batch.producer_id(), False, is_replicated=True)
             maybe_completed_txn = append_info.append(batch)
             producer_state_manager.update(append_info)
             if maybe_completed_txn is not None:
@@ -455,6 +455,8 @@ class LogSegment(Logging):
                         if epoch > leader_epoch_cache.latest_epoch():  # assign would warn about an older one
                             leader_epoch_cache.assign(epoch, batch.base_offset())
                     self._update_producer_state(producer_state_manager, batch)
+                elif leader_epoch_cache is not None:
+                    leader_epoch_cache.clear_and_flush_if_begun(last_offset)
                 yielder.maybe_yield()
         except CorruptRecordException as e:
             self.warn("Found invalid messages in log segment %s at byte offset %d: %s.", self.log.file, valid_bytes, e)

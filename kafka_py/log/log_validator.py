@@ -78,7 +78,9 @@ class LogValidator(Logging):
     Thread: the handler that appends, under Log.lock.
     Differs: batches of magic 2 are walked (record_walker) instead of iterated. Only if the walk finds anything
     unusual are Record objects made, which then raise what Kafka raises. Decompressed records are never collected: if
-    a compressed batch must be rebuilt, it is decompressed a second time, straight into the new one.
+    a compressed batch must be rebuilt, it is decompressed a second time, straight into the new one. A client's batch
+    of magic 2 whose records are not numbered 0, 1, 2 ... is rebuilt also if it is not compressed: with an offset far
+    ahead, which Kafka takes as it is, a record would make all later ones of its key obsolete in a compacted topic.
     """
 
     ValidationAndOffsetAssignResult: TypeAlias = ValidationAndOffsetAssignResult
@@ -111,11 +113,11 @@ class LogValidator(Logging):
             batch = records.single_batch() if magic == 2 else None
             if batch is not None:
                 return LogValidator._assign_offsets_to_single_batch(
-                    batch, records, offset_counter, demands, partition_leader_epoch, is_from_client
+                    batch, records, offset_counter, time, demands, partition_leader_epoch, is_from_client
                 )
             if records.has_matching_magic(magic):
                 return LogValidator._assign_offsets_non_compressed(
-                    records, offset_counter, demands, partition_leader_epoch, is_from_client, magic
+                    records, offset_counter, time, demands, partition_leader_epoch, is_from_client, magic
                 )
             return LogValidator._convert_and_assign_offsets_non_compressed(
                 records, offset_counter, time, demands, magic, partition_leader_epoch, is_from_client
@@ -207,16 +209,22 @@ class LogValidator(Logging):
         batch: DefaultRecordBatch,
         records: MemoryRecords,
         offset_counter: LongRef,
+        time: Time,
         demands: _Demands,
         partition_leader_epoch: int,
         is_from_client: bool,
     ) -> ValidationAndOffsetAssignResult:
         """_assign_offsets_non_compressed for the one batch of magic 2 that nearly every append consists of."""
         LogValidator._validate_batch(batch, is_from_client, 2)
-        findings = _walk_records(batch, demands, 0)
+        base_offset = batch.header[0]
+        findings = _walk_records(batch, demands, base_offset)
         if findings is None:
-            findings = _iterate_records(batch, demands, False, 0)
-        count, max_timestamp, offset_of_max_timestamp = findings[:3]
+            findings = _iterate_records(batch, demands, False, base_offset)
+        count, max_timestamp, offset_of_max_timestamp, sequential, _ = findings
+        if not sequential and is_from_client:
+            return LogValidator._convert_and_assign_offsets_non_compressed(
+                records, offset_counter, time, demands, 2, partition_leader_epoch, is_from_client
+            )
         if max_timestamp > -1:
             offset_of_max_timestamp += offset_counter.value
         last_offset = offset_counter.add_and_get(count) - 1
@@ -235,6 +243,7 @@ class LogValidator(Logging):
     def _assign_offsets_non_compressed(
         records: MemoryRecords,
         offset_counter: LongRef,
+        time: Time,
         demands: _Demands,
         partition_leader_epoch: int,
         is_from_client: bool,
@@ -248,7 +257,15 @@ class LogValidator(Logging):
         validate_batch = LogValidator._validate_batch
         for batch in records.batches():
             validate_batch(batch, is_from_client, magic)
-            count, max_batch_timestamp, index_of_max, _, _ = _check_records(batch, demands)
+            expected_offset = batch.base_offset() if magic >= 2 else 0
+            count, max_batch_timestamp, index_of_max, sequential, _ = _check_records(
+                batch, demands, expected_offset=expected_offset
+            )
+            if magic >= 2 and not sequential and is_from_client:
+                offset_counter.value = initial_offset
+                return LogValidator._convert_and_assign_offsets_non_compressed(
+                    records, offset_counter, time, demands, magic, partition_leader_epoch, is_from_client
+                )
             first_offset = offset_counter.value
             offset_counter.value = next_offset = first_offset + count
             if max_batch_timestamp > max_timestamp:

@@ -55,12 +55,16 @@ class CompletedTxn(NamedTuple):
 class ValidationType:
     """How much of an append is checked against the producer's state.
 
-    NONE: followers, and state rebuilt from the log. EPOCH_ONLY: offset commits of transactional producers, which
-    carry no sequence. FULL: produce requests.
+    REPLICATED: nothing at all, for followers, and for state rebuilt from the log. NONE: what the coordinators write;
+    only markers are checked. EPOCH_ONLY: offset commits of transactional producers, which carry no sequence. FULL:
+    produce requests.
 
     Mirrors: kafka.log.ValidationType
+    Differs: REPLICATED. 1.1.1 checks markers on followers and while loading as well, where a broker that has not yet
+        forgotten a producer may refuse what the leader took: then replication stops, or the start (KAFKA-9144).
     """
 
+    REPLICATED: ClassVar[ValidationType]
     NONE: ClassVar[ValidationType]
     EPOCH_ONLY: ClassVar[ValidationType]
     FULL: ClassVar[ValidationType]
@@ -72,6 +76,7 @@ class ValidationType:
         return self.name
 
 
+ValidationType.REPLICATED = ValidationType("Replicated")
 ValidationType.NONE = ValidationType("None")
 ValidationType.EPOCH_ONLY = ValidationType("EpochOnly")
 ValidationType.FULL = ValidationType("Full")
@@ -281,7 +286,7 @@ class ProducerAppendInfo:
         )  # volatile: writer under Log.lock
 
     def _maybe_validate_append(self, producer_epoch: int, first_seq: int) -> None:
-        if self.validation_type is ValidationType.NONE:
+        if self.validation_type is ValidationType.NONE or self.validation_type is ValidationType.REPLICATED:
             return
         self._check_producer_epoch(producer_epoch)
         if self.validation_type is ValidationType.FULL:
@@ -338,7 +343,9 @@ class ProducerAppendInfo:
         InvalidTxnStateException or TransactionCoordinatorFencedException.
         """
         if batch.is_control_batch():
-            record = next(iter(batch))
+            record = next(iter(batch), None)
+            if record is None:  # a newer broker's cleaner emptied it: nothing is left of the transaction
+                return None
             marker = EndTransactionMarker.deserialize(record)
             return self.append_end_txn_marker(marker, batch.producer_epoch(), batch.base_offset(), record.timestamp())
         self.append_data_batch(
@@ -371,13 +378,14 @@ class ProducerAppendInfo:
         self, end_txn_marker: EndTransactionMarker, producer_epoch: int, offset: int, timestamp: int
     ) -> CompletedTxn:
         """Check and note a COMMIT or ABORT marker at `offset`; a transaction without data begins at its marker."""
-        self._check_producer_epoch(producer_epoch)
         updated = self._updated_entry
-        if updated.coordinator_epoch > end_txn_marker.coordinator_epoch():
-            raise TransactionCoordinatorFencedException(
-                f"Invalid coordinator epoch: {end_txn_marker.coordinator_epoch()} (zombie), "
-                f"{updated.coordinator_epoch} (current)"
-            )
+        if self.validation_type is not ValidationType.REPLICATED:
+            self._check_producer_epoch(producer_epoch)
+            if updated.coordinator_epoch > end_txn_marker.coordinator_epoch():
+                raise TransactionCoordinatorFencedException(
+                    f"Invalid coordinator epoch: {end_txn_marker.coordinator_epoch()} (zombie), "
+                    f"{updated.coordinator_epoch} (current)"
+                )
         updated.maybe_update_epoch(producer_epoch)
         first_offset = updated.current_txn_first_offset
         if first_offset is None:

@@ -151,9 +151,11 @@ class ProducerStateManager(Logging):
         """The state of a producer, None if it is unknown."""
         return self._producers.get(producer_id)
 
-    def prepare_update(self, producer_id: int, is_from_client: bool) -> ProducerAppendInfo:
-        """Start checking an append of this producer."""
-        if not is_from_client:
+    def prepare_update(self, producer_id: int, is_from_client: bool, is_replicated: bool = False) -> ProducerAppendInfo:
+        """Start checking an append of this producer; nothing is checked if it was appended before (`is_replicated`)."""
+        if is_replicated:
+            validation = ValidationType.REPLICATED
+        elif not is_from_client:
             validation = ValidationType.NONE
         elif self.topic_partition.topic == Topic.GROUP_METADATA_TOPIC_NAME:
             validation = ValidationType.EPOCH_ONLY

@@ -6,6 +6,7 @@ Read next: server/replica_manager_leadership.py, server/replica_manager.py
 
 from __future__ import annotations
 
+import functools
 import os
 from typing import TYPE_CHECKING, cast
 
@@ -320,21 +321,28 @@ class ReplicaManagerState(KafkaMetricsGroup):
 
     def checkpoint_high_watermarks(self) -> None:
         """Write the high watermarks of all local replicas, one file per log directory."""
-        replicas_by_dir: dict[str, dict[TopicPartition, int]] = {}
+        for directory in {parent_dir(log) for _, log in self._local_replicas_with_logs()}:
+            checkpoint = self.high_watermark_checkpoints.get(directory)
+            try:
+                if checkpoint is not None:
+                    checkpoint.write_current(functools.partial(self._high_watermarks_in, directory))
+            except KafkaStorageException as e:
+                self.error("Error while writing to highwatermark file in directory %s", directory, exc=e)
+
+    def _high_watermarks_in(self, directory: str) -> dict[TopicPartition, int]:
+        return {
+            replica.topic_partition: replica.high_watermark.message_offset
+            for replica, log in self._local_replicas_with_logs()
+            if parent_dir(log) == directory
+        }
+
+    def _local_replicas_with_logs(self) -> Iterator[tuple[Replica, Log]]:
         for partition in self._non_offline_partitions_iterator:
             for replica_id in (self._local_broker_id, FUTURE_LOCAL_REPLICA_ID):
                 replica = partition.get_replica(replica_id)
                 log = None if replica is None else replica.log
                 if replica is not None and log is not None:
-                    offsets = replicas_by_dir.setdefault(parent_dir(log), {})
-                    offsets[replica.topic_partition] = replica.high_watermark.message_offset
-        for directory, offsets in replicas_by_dir.items():
-            checkpoint = self.high_watermark_checkpoints.get(directory)
-            try:
-                if checkpoint is not None:
-                    checkpoint.write(offsets)
-            except KafkaStorageException as e:
-                self.error("Error while writing to highwatermark file in directory %s", directory, exc=e)
+                    yield replica, log
 
     def record_isr_change(self, topic_partition: TopicPartition) -> None:
         """Remember a partition whose ISR this broker changed: the controller has to be told."""

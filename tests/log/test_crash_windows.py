@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import pathlib
+import threading
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
@@ -17,8 +18,10 @@ from kafka_py.log.log_manager import LogManager
 from kafka_py.log.log_segment import LogSegment
 from kafka_py.server.broker_states import BrokerState
 from kafka_py.server.broker_topic_stats import BrokerTopicStats
+from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
 from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 from kafka_py.testing.mock_time import MockTime
+from kafka_py.utils.concurrent import CountDownLatch
 from tests.log.cleaner_support import LONG_MAX
 from tests.log.log_harness import Logs, as_leader, concatenated, log_config, offsets, records_of, singleton, values
 
@@ -146,6 +149,26 @@ def test_what_was_recovered_is_synced(logs: Logs, monkeypatch: pytest.MonkeyPatc
     assert {name for name in synced if name.endswith(".log")} == expected
 
 
+def test_a_flush_brings_new_files_to_the_disk_with_their_names(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A power failure may else take the whole segment (KAFKA-3968)."""
+    log = logs.create(CONFIG)
+    synced = []
+    fsync = os.fsync
+
+    def spy(fd: int) -> None:
+        synced.append((os.readlink(f"/proc/self/fd/{fd}"), log.recovery_point))
+        fsync(fd)
+
+    monkeypatch.setattr("os.fsync", spy)
+    fill(log, 1)
+    log.flush()
+    assert (os.fspath(logs.dir), 0) in synced, "before the recovery point says so"
+    fill(log, 1)
+    synced.clear()
+    log.flush()
+    assert os.fspath(logs.dir) not in dict(synced), "once for each segment is enough"
+
+
 def test_more_batches_than_index_entries(logs: Logs) -> None:
     """One append of several batches gives one entry, but recovery comes by each of them."""
     config = log_config(index_interval_bytes=1, segment_index_bytes=36)
@@ -268,6 +291,36 @@ def managers(tmp_path: pathlib.Path) -> Iterator[Managers]:
 def keyed(log: Log, count: int) -> None:
     for i in range(count):
         as_leader(log, singleton(b"value", key=b"%d" % i))
+
+
+def test_a_checkpoint_in_the_making_does_not_bring_a_deleted_log_back(
+    managers: Managers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was put together before the log went, and written afterwards: a new log would begin at the old one's start."""
+    manager = managers.open()
+    log = managers.log(manager)
+    keyed(log, 10)
+    log.maybe_increment_log_start_offset(5)
+    deleted = CountDownLatch(1)
+    logs_by_dir = manager._logs_by_dir
+
+    def delete() -> None:
+        manager.async_delete(TP)
+        deleted.count_down()
+
+    thread = threading.Thread(target=delete)
+
+    def delete_meanwhile() -> dict[str, dict[TopicPartition, Log]]:
+        logs = logs_by_dir()
+        monkeypatch.undo()
+        thread.start()
+        deleted.await_(200)
+        return logs
+
+    monkeypatch.setattr(manager, "_logs_by_dir", delete_meanwhile)
+    manager.checkpoint_log_start_offsets()
+    thread.join()
+    assert OffsetCheckpointFile(log.dir.parent / "log-start-offset-checkpoint").read() == {}
 
 
 @pytest.mark.parametrize("fully", [False, True])

@@ -321,6 +321,35 @@ def test_follower_takes_epochs_from_the_messages(logs: Logs) -> None:
     assert [tuple(e) for e in log.leader_epoch_cache.epoch_entries()] == [(42, 0), (43, 2), (44, 4)]
 
 
+@pytest.mark.parametrize("as_leader_", [True, False], ids=["leader", "follower"])
+def test_a_format_without_epochs_ends_the_epochs(logs: Logs, as_leader_: bool) -> None:
+    """After a step back of the format the old epochs would answer for the records behind them (KAFKA-7897)."""
+    log = logs.create()
+    as_leader(log, singleton(b"new"), epoch=3)
+    log.update_config({"message.format.version"}, log_config(message_format_version="0.10.2"))
+    old = singleton(b"old", magic=1, initial_offset=1)
+    if as_leader_:
+        as_leader(log, old, epoch=3)
+    else:
+        log.append_as_follower(old)
+    assert log.log_end_offset == 2
+    assert log.leader_epoch_cache.end_offset_for(3) == -1
+    logs.crash(log)
+    assert logs.create().leader_epoch_cache.latest_epoch() == -1
+
+
+def test_recovery_keeps_the_epochs_behind_batches_without_epochs(logs: Logs) -> None:
+    """A topic that was written in an older format before has none at its beginning."""
+    log = logs.create()
+    log.append_as_follower(singleton(b"old", magic=1))
+    log.leader_epoch_cache.assign(4, 1)
+    as_leader(log, singleton(b"new"), epoch=5)
+    entries = log.leader_epoch_cache.epoch_entries()
+    assert [tuple(e) for e in entries] == [(4, 1), (5, 1)]
+    logs.crash(log)
+    assert logs.create().leader_epoch_cache.epoch_entries() == entries
+
+
 def test_log_append_time(logs: Logs) -> None:
     log = logs.create(log_config(message_timestamp_type="LogAppendTime"))
     info = as_leader(log, singleton(timestamp=5))

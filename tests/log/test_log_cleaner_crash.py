@@ -99,6 +99,30 @@ def test_a_swap_leaves_the_segment_before_it_alone(logs: Logs, emptied: bool) ->
     recover_and_check(logs, [k for k in expected if not (emptied and bases[1] <= k < bases[2])])
 
 
+def test_segments_that_went_meanwhile_are_not_deleted_again(logs: Logs) -> None:
+    log = logs.create(cleaner_config(file_delete_delay_ms=1000))
+    fill_segments(log, 6)
+    log.on_high_watermark_incremented(log.log_end_offset)
+    expected = keys_in_log(log)
+    log.config = cleaner_config(segment_bytes=10_000, file_delete_delay_ms=1000)
+    copy = Log.log_file(log.dir, 0, Log.CLEANED_FILE_SUFFIX)
+
+    def delete_what_was_copied(_: object) -> None:
+        if log.log_start_offset == 0 and copy.exists() and copy.stat().st_size > 0:
+            log.maybe_increment_log_start_offset(log.log_segments[1].base_offset)
+            log.config = cleaner_config(cleanup_policy="delete", file_delete_delay_ms=1000)
+            assert log.delete_old_segments() == 1
+            logs.time.sleep(2000)  # its files are gone
+
+    make_cleaner(logs.time, check_done=delete_what_was_copied).clean(to_clean(log))
+    start = log.log_start_offset
+    assert start > 0
+    logs.time.sleep(2000)
+    assert not logs.channel.has_offline_log_dir(str(log.dir.parent))
+    assert [k for k in keys_in_log(log) if k >= start] == [k for k in expected if k >= start]
+    assert not [file.name for file in log.dir.iterdir() if file.name.endswith((".swap", ".cleaned", ".deleted"))]
+
+
 class Steps:
     """Counts the steps of a pass that change the disk, and copies the directory at one of them: that is the crash.
 

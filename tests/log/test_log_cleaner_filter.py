@@ -96,7 +96,7 @@ class PlainFilter(RecordFilter):
 
     def check_batch_retention(self, batch: RecordBatch) -> BatchRetention:
         active = self._decisions.active
-        if batch.has_producer_id() and active.get(batch.producer_id()) == batch.last_sequence():
+        if batch.has_producer_id() and active.get(batch.producer_id()) == batch.last_offset():
             return BatchRetention.RETAIN_EMPTY
         return BatchRetention.DELETE_EMPTY
 
@@ -115,14 +115,14 @@ def test_same_bytes_as_filter_to(seed: int) -> None:
         offset += count + rng.choice([0, 0, 3])
     whole = b"".join(parts)
     offset_map = SkimpyOffsetMap(24 * 500)
-    active = {pid: rng.randrange(100) for pid in range(3)}
+    active = {pid: rng.randrange(1000) for pid in range(3)}
     for batch in MemoryRecords(whole).batches():
         for record in batch:
             k = record.key()
             if k is not None and rng.random() < 0.8:
                 offset_map.put(bytes(k), record.offset() + rng.choice([0, 0, 1, 5]))
         if batch.has_producer_id() and rng.random() < 0.5:
-            active[batch.producer_id()] = batch.last_sequence()
+            active[batch.producer_id()] = batch.last_offset()
     offset_map.update_latest_offset(rng.choice([offset, offset - 2, offset // 2]))
     plain, fast = (Decisions(offset_map, seed % 2 == 0, active) for _ in range(2))
     # a partial batch at the end is left for the next turn

@@ -277,6 +277,28 @@ def test_an_uncleanable_log_does_not_end_the_thread(cleaners: Cleaners, caplog: 
     assert not list(bad.dir.glob("*.cleaned"))
 
 
+def test_a_log_without_retention_does_not_hold_the_others(
+    cleaners: Cleaners, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad = cleaners.create(partitions=3, backoff_ms=0, cleanup_policy="compact,delete")
+    asked: list[TopicPartition] = []
+
+    def delete_old_segments(self: Log) -> int:
+        asked.append(self.topic_partition)
+        if self is bad:
+            raise PermissionError(errno.EPERM, "Operation not permitted")
+        return 0
+
+    monkeypatch.setattr(Log, "delete_old_segments", delete_old_segments)
+    LogCleaner.CleanerThread(cleaners.cleaner, 0).do_work()
+    assert set(asked) == set(TPS)
+    assert f"Marking its partition ({TP}) as uncleanable" in caplog.text
+    manager = cleaners.cleaner.cleaner_manager
+    assert [manager.cleaning_state(tp) for tp in TPS] == [None] * 3, (
+        "else whoever truncates or deletes it waits forever"
+    )
+
+
 def test_an_io_error_takes_the_directory_offline(cleaners: Cleaners, monkeypatch: pytest.MonkeyPatch) -> None:
     log = cleaners.create(backoff_ms=60000)
     write_dups(log, range(20), 2)
@@ -412,6 +434,28 @@ def test_manager_truncates_logs_and_checkpoints(manager: LogManager) -> None:
     cleaner.resume_cleaning(TP)
     fill_segments(log, 3)
     assert cleaner.await_cleaned(TP, log.active_segment.base_offset)
+
+
+def test_retention_leaves_a_log_that_is_still_being_cleaned(manager: LogManager) -> None:
+    cleaner = manager.cleaner
+    assert cleaner is not None
+    checkpoints = cleaner.cleaner_manager
+    config = cleaner_config(**SIZES, cleanup_policy="delete", retention_bytes=0)
+    logs = [manager.get_or_create_log(tp, config) for tp in TPS]
+    for log in logs:
+        write_dups(log, range(30), 3)
+        log.on_high_watermark_incremented(log.log_end_offset)
+    # its policy was changed while the cleaner is at work
+    checkpoints.set_cleaning_state(TPS[0], LogCleaningInProgress)
+    cleaner.abort_and_pause_cleaning(TPS[1])
+    manager.cleanup_logs()
+    assert logs[0].log_start_offset == 0
+    assert [log.number_of_segments for log in logs[1:]] == [1, 1]
+    states = [checkpoints.cleaning_state(tp) for tp in TPS]
+    assert states == [LogCleaningInProgress, LogCleaningPaused(1), None]
+    checkpoints.done_deleting(TPS[0])
+    manager.cleanup_logs()
+    assert logs[0].number_of_segments == 1
 
 
 def test_manager_deletes_and_moves_logs(manager: LogManager, tmp_path: pathlib.Path) -> None:

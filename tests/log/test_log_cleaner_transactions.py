@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import struct
+
 import pytest
 
 from kafka_py.common.record.control_record_type import ControlRecordType
@@ -10,6 +12,7 @@ from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
+from kafka_py.common.utils.crc32c import Crc32C
 from kafka_py.log.cleaned_transaction_metadata import CleanedTransactionMetadata
 from kafka_py.log.transaction_index import AbortedTxn
 from tests.log.cleaner_support import (
@@ -224,6 +227,52 @@ def test_last_sequence_of_an_aborted_transaction_is_kept(logs: Logs) -> None:
 
 
 # ---- what Kafka's tests do not ask
+
+
+def test_batches_with_the_same_sequence_do_not_pile_up(logs: Logs) -> None:
+    """Offsets committed in transactions all have sequence 0 (KAFKA-8335); the last batch tells the producer's epoch."""
+    log = logs.create(cleaner_config())
+    for value in range(4):
+        commit = record(
+            1, value, logs.time.milliseconds(), producer_id=1, producer_epoch=3, base_sequence=0, is_transactional=True
+        )
+        as_leader(log, commit, from_client=False)
+        as_leader(log, logs.end_txn(ControlRecordType.COMMIT, 1, 3), from_client=False)
+    as_leader(log, record(1, 9))
+    log.roll()
+    cleaner = make_cleaner(logs.time)
+    for _ in range(2):
+        cleaner.do_clean(to_clean(log), LONG_MAX)
+    assert last_offsets_per_batch(log) == [6, 7, 8]
+    assert offsets_in_log(log) == [7, 8]
+
+
+def test_wrong_offset_deltas_do_not_outlive_later_records(logs: Logs) -> None:
+    """A client may number its records as it likes; a key's record far ahead would make all that follow obsolete."""
+    log = logs.create(cleaner_config())
+    builder = MemoryRecords.builder(100, 2)
+    builder.append_with_offset(1 << 30, 5, key(1), b"wrong")
+    wrong = bytearray(builder.build().buffer)
+    struct.pack_into(">i", wrong, DefaultRecordBatch.LAST_OFFSET_DELTA_OFFSET, 0)
+    checksum = Crc32C.compute(bytes(wrong[DefaultRecordBatch.ATTRIBUTES_OFFSET :]))
+    struct.pack_into(">I", wrong, DefaultRecordBatch.CRC_OFFSET, checksum)
+    as_leader(log, MemoryRecords(wrong))
+    as_leader(log, record(1, b"right"))
+    log.roll()
+    make_cleaner(logs.time).clean(to_clean(log))
+    assert [(r.offset(), bytes(r.value() or b"")) for r in all_records(log)] == [(1, b"right")]
+
+
+def test_a_sequence_number_of_an_older_epoch_is_not_kept(logs: Logs) -> None:
+    log = logs.create(cleaner_config())
+    for epoch in (0, 1):
+        for sequence in (0, 1) if epoch else (0,):
+            as_leader(log, record(1, 1, producer_id=1, producer_epoch=epoch, base_sequence=sequence))
+    as_leader(log, record(1, 2, producer_id=1, producer_epoch=2, base_sequence=0))
+    as_leader(log, record(1, 3))
+    log.roll()
+    make_cleaner(logs.time).do_clean(to_clean(log), LONG_MAX)
+    assert last_offsets_per_batch(log) == [3, 4]
 
 
 def test_a_marker_in_a_later_segment_than_its_batches_stays(logs: Logs) -> None:

@@ -95,6 +95,26 @@ def test_validate() -> None:
         LogConfig.validate({"retention.ms": "x"})
 
 
+@pytest.mark.parametrize("name", ["message.format.version", "message.timestamp.type"])
+@pytest.mark.parametrize("value", ["", "garbage", "createtime", "0.12"])
+def test_values_that_no_broker_could_start_with_are_refused(name: str, value: str) -> None:
+    """Once in ZooKeeper they would keep every broker from making the topic's logs, and from starting again."""
+    with pytest.raises(ConfigException, match=f"^Invalid value {value} for configuration {name}: "):
+        LogConfig.validate({name: value})
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("message.format.version", ["0.8.0", "0.10.2", "0.11.0-IV2", "1.1-IV0", "1.1"]),
+        ("message.timestamp.type", ["CreateTime", "LogAppendTime"]),
+    ],
+)
+def test_formats_and_timestamp_types(name: str, values: list[str]) -> None:
+    for value in values:
+        LogConfig.validate({name: value})
+
+
 @pytest.mark.parametrize(("policy", "compact", "delete"), [("compact", True, False), ("compact,delete", True, True)])
 def test_cleanup_policies(policy: str, compact: bool, delete: bool) -> None:
     config = LogConfig({"cleanup.policy": policy})

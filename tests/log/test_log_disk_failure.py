@@ -9,6 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from kafka_py.common.errors import KafkaStorageException
+from kafka_py.common.record.file_records import FileRecords
 from tests.log.log_harness import Logs, as_leader, log_config, singleton, values
 
 INDEXED = {"index_interval_bytes": 1}
@@ -83,6 +84,68 @@ def test_the_other_logs_of_the_directory_stop_as_well(logs: Logs) -> None:
         with pytest.raises(KafkaStorageException):
             call()
     assert values(log) == [b"kept"]
+
+
+@pytest.mark.parametrize("timestamp", [None, 3])
+def test_a_segment_that_is_deleted_while_it_is_read_is_no_disk_failure(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch, timestamp: int | None
+) -> None:
+    """Whoever may set file.delete.delay.ms to 0 would take the directory offline, and with it the broker."""
+    log = logs.create(log_config(segment_bytes=100, file_delete_delay_ms=0, retention_bytes=0))
+    for _ in range(4):
+        as_leader(log, singleton(b"value", timestamp=5))
+    log.on_high_watermark_incremented(4)
+    real = FileRecords.search_for_offset_with_size if timestamp is None else FileRecords.search_for_timestamp
+
+    def delete_first(records: FileRecords, *args: int) -> object:
+        if log.log_start_offset == 0:
+            log.delete_old_segments()
+            logs.time.sleep(1)
+        return real(records, *args)
+
+    monkeypatch.setattr(FileRecords, real.__name__, delete_first)
+    log.log_segments[0]._tail.clear()
+    with pytest.raises(KafkaStorageException, match="was closed meanwhile"):
+        log.read_uncommitted(0, 1000) if timestamp is None else log.fetch_offsets_by_timestamp(timestamp)
+    assert log.log_start_offset > 0
+    assert not logs.channel.has_offline_log_dir(str(logs.dir.parent))
+
+
+def test_readers_of_a_closed_log_are_told_to_come_again(logs: Logs) -> None:
+    """The directory failed: they find the partition elsewhere. An unknown error would end a consumer."""
+    log = logs.create(log_config(**INDEXED))
+    for _ in range(4):
+        as_leader(log, singleton(b"value"))
+    log.flush()
+    log.close()
+    log = logs.create(log_config(**INDEXED))  # places of batches are only in the index now
+    log.close_handlers()
+    for offset in range(4):
+        with pytest.raises(KafkaStorageException):
+            log.read_uncommitted(offset, 1000)
+
+
+def test_a_segment_that_is_deleted_while_it_is_flushed_is_no_disk_failure(
+    logs: Logs, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = logs.create(log_config(segment_bytes=100, file_delete_delay_ms=0, retention_bytes=0))
+    for _ in range(4):
+        as_leader(log, singleton(b"value"))
+    log.on_high_watermark_incremented(4)
+    real = FileRecords.flush
+
+    def delete_first(records: FileRecords) -> None:
+        log.delete_old_segments()
+        logs.time.sleep(1)
+        real(records)
+
+    monkeypatch.setattr(FileRecords, "flush", delete_first)
+    with pytest.raises(KafkaStorageException, match="was closed meanwhile"):
+        log.flush()
+    monkeypatch.undo()
+    log.flush()
+    assert log.recovery_point == log.log_end_offset == 4
+    assert not logs.channel.has_offline_log_dir(str(logs.dir.parent))
 
 
 def test_batches_that_cannot_be_read(logs: Logs, monkeypatch: pytest.MonkeyPatch) -> None:

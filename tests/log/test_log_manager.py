@@ -163,6 +163,27 @@ def test_compacted_logs_are_left_to_the_cleaner(managers: Managers, manager: Log
     assert log.number_of_segments == segments
 
 
+def test_retention_goes_on_after_a_log_that_fails(
+    managers: Managers, manager: LogManager, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    bad, good = (manager.get_or_create_log(TopicPartition(topic, 0), CONFIG) for topic in ("bad", "good"))
+    real = Log.delete_old_segments
+
+    def delete_old_segments(self: Log) -> int:
+        if self is bad:
+            raise PermissionError(1, "Operation not permitted")
+        return real(self)
+
+    fill(good, 200)
+    good.on_high_watermark_incremented(good.log_end_offset)
+    for segment in good.log_segments:
+        segment.last_modified = managers.time.milliseconds()
+    monkeypatch.setattr(Log, "delete_old_segments", delete_old_segments)
+    managers.time.sleep(MAX_LOG_AGE_MS + 1)
+    assert good.number_of_segments == 1
+    assert "Error deleting old segments of bad-0" in caplog.text
+
+
 @pytest.mark.ported("LogManagerTest.testTimeBasedFlush")
 def test_time_based_flush(managers: Managers, manager: LogManager) -> None:
     config = LogConfig.from_props(CONFIG.originals(), {"flush.ms": 1000, "segment.bytes": 10**6})

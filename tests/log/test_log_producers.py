@@ -10,12 +10,15 @@ from kafka_py.common.errors import (
     TransactionCoordinatorFencedException,
 )
 from kafka_py.common.record.control_record_type import ControlRecordType
+from kafka_py.common.record.default_record_batch import DefaultRecordBatch
 from kafka_py.common.record.memory_records import BatchRetention, MemoryRecords, RecordFilter
 from kafka_py.common.record.record import Record
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.record.simple_record import SimpleRecord
+from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
 from tests.log.log_harness import (
     Logs,
     aborted,
@@ -350,6 +353,37 @@ def test_zombie_coordinator_fenced(logs: Logs) -> None:
     with pytest.raises(TransactionCoordinatorFencedException):
         as_leader(log, logs.end_txn(ABORT, 1, 0, coordinator_epoch=1), from_client=False)
     assert log.log_end_offset == end
+
+
+@pytest.mark.parametrize(("producer_epoch", "coordinator_epoch"), [(4, 7), (5, 6)], ids=["producer", "coordinator"])
+def test_a_follower_takes_the_markers_that_its_leader_took(
+    logs: Logs, producer_epoch: int, coordinator_epoch: int
+) -> None:
+    """The leader may have forgotten the producer when the marker of a zombie came, and the follower not yet."""
+    log = logs.create()
+    as_follower(log, logs.idempotent(1, 0, epoch=5, transactional=True))
+    as_follower(log, logs.end_txn(COMMIT, 1, 5, coordinator_epoch=7, offset=1))
+    zombie = logs.end_txn(ABORT, 1, producer_epoch, coordinator_epoch, offset=2)
+    with pytest.raises((ProducerFencedException, TransactionCoordinatorFencedException)):
+        as_leader(log, logs.end_txn(ABORT, 1, producer_epoch, coordinator_epoch), from_client=False)
+    as_follower(log, zombie)
+    assert log.log_end_offset == 3
+    logs.crash(log)
+    assert logs.create().log_end_offset == 3, "nor does it keep the log from being recovered"
+    logs.delete_producer_snapshot_files()
+    logs.mark_clean_shutdown()
+    assert logs.create().log_end_offset == 3
+
+
+def test_a_follower_takes_emptied_control_batches(logs: Logs) -> None:
+    """Brokers from 2.x on may leave one, for the epoch of a producer."""
+    log = logs.create()
+    out = ByteBufferOutputStream()
+    DefaultRecordBatch.write_empty_header(out, 2, 1, 0, -1, 0, 0, 0, TimestampType.CREATE_TIME, 5, True, True)
+    log.append_as_follower(MemoryRecords(out.buffer))
+    assert (log.log_end_offset, unstable(log)) == (1, None)
+    logs.crash(log)
+    assert logs.create().log_end_offset == 1
 
 
 @pytest.mark.ported("LogTest.testFirstUnstableOffsetDoesNotExceedLogStartOffsetMidSegment")

@@ -174,6 +174,31 @@ def test_offsets_further_apart_than_an_index_can_say(logs: Logs) -> None:
 
 
 @pytest.mark.ported("LogTest.testSizeForLargeLogs")
+@pytest.mark.parametrize("size", [0, 4, 8, 12, 23, 24])
+def test_indexes_too_small_for_an_entry(logs: Logs, size: int) -> None:
+    """Anybody who makes a topic may ask for them; a log that cannot be opened keeps the broker from starting."""
+    config = log_config(segment_index_bytes=size, index_interval_bytes=1)
+    log = logs.create(config)
+    descriptors = len(os.listdir("/proc/self/fd"))
+    fill(log, 6)
+    assert offsets(log) == list(range(6))
+    segments = log.number_of_segments
+    assert len(os.listdir("/proc/self/fd")) < descriptors + 6 * segments
+    logs.crash(log)
+    assert offsets(logs.create(config)) == list(range(6))
+
+
+def test_a_segment_that_a_truncation_made_active_again_has_the_new_limits(logs: Logs) -> None:
+    log = logs.create(log_config(segment_bytes=2 * SIZE))
+    fill(log, 5)
+    log.update_config({"segment.bytes"}, log_config(segment_bytes=100 * SIZE))
+    log.truncate_to(0)
+    as_leader(log, records_of(*[b"test"] * 20))
+    assert (log.number_of_segments, log.log_end_offset) == (1, 20)
+    fill(log, 5)
+    assert log.number_of_segments == 1
+
+
 def test_size_for_large_logs() -> None:
     class Huge(LogSegment):
         size = 2**31 - 1

@@ -402,19 +402,37 @@ def test_compacted_topics_need_keys(magic: int, codec: CompressionType) -> None:
         validate(records, magic, codec, compacted=True)
 
 
-def test_wrong_offset_deltas_are_rebuilt_if_compressed_and_accepted_if_not() -> None:
-    builder = MemoryRecords.builder(100, 2, GZIP)
-    plain = MemoryRecords.builder(100, 2, NONE)
-    for offset in (0, 2, 4):
-        builder.append_with_offset(offset, NOW, b"k", b"v")
-        plain.append_with_offset(offset, NOW, b"k", b"v")
-    result = validate(owned(builder.build()), 2, GZIP, offset=10, from_client=False)
+@pytest.mark.parametrize("walked", [True, False])
+@pytest.mark.parametrize("codec", [NONE, GZIP], ids=str)
+@pytest.mark.parametrize("deltas", [(0, 2, 4), (0, 7), (5, 6)])
+def test_wrong_offset_deltas_are_mended(
+    codec: CompressionType, deltas: tuple[int, ...], walked: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    builder = MemoryRecords.builder(100, 2, codec)
+    for delta in deltas:
+        builder.append_with_offset(delta, NOW, b"k", b"%d" % delta)
+    records = owned(builder.build())
+    count = len(deltas)
+    struct.pack_into(">i", records.buffer, DefaultRecordBatch.LAST_OFFSET_DELTA_OFFSET, count - 1)
+    if not walked:
+        monkeypatch.setattr(log_validator, "_walk_records", lambda *_: None)
+    result = validate(records, 2, codec, offset=10, epoch=12)
     assert result.message_size_maybe_changed
-    assert offsets_of(result.validated_records) == [10, 11, 12]
-    records = owned(plain.build())
-    struct.pack_into(">i", records.buffer, DefaultRecordBatch.LAST_OFFSET_DELTA_OFFSET, 2)
-    assert validate(records, 2, offset=10).shallow_offset_of_max_timestamp == 10
-    assert next(records.batches()).last_offset() == 12
+    check_batches(result.validated_records, 2, codec)
+    assert offsets_of(result.validated_records) == list(range(10, 10 + count))
+    (batch,) = result.validated_records.batches()
+    assert (batch.last_offset(), batch.partition_leader_epoch()) == (9 + count, 12)
+    assert [bytes(r.value() or b"") for r in batch] == [b"%d" % delta for delta in deltas]
+
+
+def test_wrong_offset_deltas_of_a_second_batch_are_mended() -> None:
+    builder = MemoryRecords.builder(100, 2)
+    for delta in (0, 1 << 30):
+        builder.append_with_offset(delta, NOW, b"k", b"v")
+    wrong = bytearray(builder.build().buffer)
+    struct.pack_into(">i", wrong, DefaultRecordBatch.LAST_OFFSET_DELTA_OFFSET, 1)
+    records = owned(MemoryRecords(bytes(records_of(2).buffer) + bytes(wrong)))
+    assert offsets_of(validate(records, 2, offset=10).validated_records) == [10, 11, 12, 13, 14]
 
 
 def test_a_valid_batch_is_only_stamped() -> None:

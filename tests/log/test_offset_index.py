@@ -122,7 +122,7 @@ def test_truncate(tmp_path: pathlib.Path) -> None:
 def test_force_unmap(idx: OffsetIndex) -> None:
     idx.append(50, 0)
     idx._force_unmap()
-    with pytest.raises(ValueError, match="closed"):
+    with pytest.raises(OSError, match="closed"):
         idx.lookup(47)
 
 

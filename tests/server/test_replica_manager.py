@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import pytest
 
+from kafka_py.cluster.replica import Replica
 from kafka_py.common.errors import (
     ControllerMovedException,
     KafkaStorageException,
@@ -344,6 +345,30 @@ def test_a_broker_that_is_not_assigned_gets_no_records(env: Env) -> None:
 
 
 @pytest.mark.ported("ReplicaManagerQuotasTest.shouldExcludeSubsequentThrottledPartitions", changes="one partition")
+def test_a_follower_never_hears_of_a_log_start_above_the_high_watermark(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env.become_leader(TP, [1, 2, 3])
+    env.append(TP, records(b"a", b"b"), acks=1)
+    env.fetch(TP, 2, replica_id=2)
+    env.fetch(TP, 1, replica_id=3)
+    partition = env.replica_manager.get_or_create_partition(TP)
+    high_watermark = cast("Any", Replica.high_watermark)
+    in_between = [lambda: (env.fetch(TP, 2, replica_id=3), partition.delete_records_on_leader(2))]
+
+    def read(replica: Replica) -> Any:
+        value = high_watermark.fget(replica)
+        while in_between:
+            in_between.pop()()
+        return value
+
+    monkeypatch.setattr(Replica, "high_watermark", property(read, high_watermark.fset))
+    data = env.fetch(TP, 2, replica_id=2).fetch_data
+    assert partition.log_start_offset == 2
+    assert data.error is Errors.NONE
+    assert data.log_start_offset <= data.high_watermark, "it could set neither: its thread would end"
+
+
 def test_throttled_replicas_outside_the_isr_wait(env: Env) -> None:
     quota = SimpleNamespace(is_throttled=lambda tp: True, is_quota_exceeded=lambda: True)
     env.become_leader(TP, [1, 2, 3], isr=[1, 2])
@@ -486,12 +511,28 @@ def test_an_error_of_one_checkpoint_is_logged(env: Env, monkeypatch: pytest.Monk
     def fail(offsets: Any) -> None:
         raise KafkaStorageException("injected")
 
-    monkeypatch.setattr(checkpoint, "write", fail)
+    monkeypatch.setattr(checkpoint, "write_current", fail)
     errors: list[str] = []
     monkeypatch.setattr(env.replica_manager, "error", lambda msg, *args, exc=None: errors.append(msg % args))
     env.replica_manager.checkpoint_high_watermarks()
     assert len(errors) == 1
     assert "Error while writing to highwatermark file in directory" in errors[0]
+
+
+def test_a_checkpoint_in_the_making_does_not_bring_a_deleted_partition_back(
+    env: Env, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env.become_leader(TP)
+    (checkpoint,) = env.replica_manager.high_watermark_checkpoints.values()
+    write_current = checkpoint.write_current
+
+    def write_late(offsets_now: Any) -> None:
+        env.replica_manager.stop_replica(TP, True)
+        write_current(offsets_now)
+
+    monkeypatch.setattr(checkpoint, "write_current", write_late)
+    env.replica_manager.checkpoint_high_watermarks()
+    assert (tmp_path / "replication-offset-checkpoint").read_text() == "0\n0\n"
 
 
 # ---- ISR

@@ -5,6 +5,7 @@ Ours: stands for java.nio.channels.FileChannel, as far as records need it.
 
 from __future__ import annotations
 
+import errno
 import os
 from typing import TYPE_CHECKING
 
@@ -72,7 +73,10 @@ class FileChannel:
 
     def force(self) -> None:
         """Wait until data and metadata are on disk."""
-        os.fsync(self.fd)
+        fd = self.fd
+        if fd < 0:  # os.fsync would call this a ValueError
+            raise OSError(errno.EBADF, os.strerror(errno.EBADF))
+        os.fsync(fd)
 
     def is_open(self) -> bool:
         """Return whether close was not called yet."""

@@ -64,12 +64,11 @@ class GzipInputStream(DecompressionStream):
 
     def _next_member(self) -> bool:
         """Start on what follows a finished member; False if that is nothing or no gzip."""
-        rest = self._decompressor.unused_data + bytes(self._input[self._offset :])
+        start = self._offset - len(self._decompressor.unused_data)
         # The JDK looks for another member only if more than its own trailer and a minimal one are left.
-        if len(rest) <= 18 or rest[:3] != _HEADER[:3]:
+        if len(self._input) - start <= 18 or bytes(self._input[start : start + 3]) != _HEADER[:3]:
             return False
-        self._input = memoryview(rest)
-        self._offset = 0
+        self._offset = start
         self._tail = b""
         self._decompressor = zlib.decompressobj(_GZIP_WBITS)
         return True

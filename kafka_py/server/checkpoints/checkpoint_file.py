@@ -18,7 +18,7 @@ from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
-    from collections.abc import Collection
+    from collections.abc import Callable, Collection
 
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 
@@ -45,7 +45,7 @@ class CheckpointFile(Logging, Generic[T]):
 
     Mirrors: kafka.server.checkpoints.CheckpointFile
     Thread: any.
-    Differs: `log_dir_failure_channel` may be None (tests, tools): then the error is only raised.
+    Differs: `log_dir_failure_channel` may be None (tests, tools): then the error is only raised. `write_current`.
     """
 
     def __init__(
@@ -68,9 +68,14 @@ class CheckpointFile(Logging, Generic[T]):
 
     def write(self, entries: Collection[T]) -> None:
         """Replace the file's content; raises KafkaStorageException after reporting the directory offline."""
-        lines = [str(self._version), str(len(entries)), *map(self._formatter.to_line, entries)]
-        data = ("\n".join(lines) + "\n").encode()
+        self.write_current(lambda: entries)
+
+    def write_current(self, entries_now: Callable[[], Collection[T]]) -> None:
+        """As `write`, asking for the entries while nobody else writes, so that no older ones come after newer ones."""
         with self._lock:
+            entries = entries_now()
+            lines = [str(self._version), str(len(entries)), *map(self._formatter.to_line, entries)]
+            data = ("\n".join(lines) + "\n").encode()
             try:
                 with open(self._temp_path, "wb") as out:
                     out.write(data)

@@ -13,7 +13,7 @@ from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.server.checkpoints.checkpoint_file import CheckpointFile, CheckpointFileFormatter
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 
@@ -56,6 +56,10 @@ class OffsetCheckpointFile:
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace the content with `offsets`; raises KafkaStorageException."""
         self.checkpoint.write(list(offsets.items()))
+
+    def write_current(self, offsets_now: Callable[[], Mapping[TopicPartition, int]]) -> None:
+        """As `write`, asking for the offsets while nobody else writes; raises KafkaStorageException."""
+        self.checkpoint.write_current(lambda: list(offsets_now().items()))
 
     def read(self) -> dict[TopicPartition, int]:
         """The offsets in the file; raises KafkaStorageException."""

@@ -47,6 +47,9 @@ class LeaderEpochCache(Protocol):
     def clear_and_flush_earliest(self, offset: int) -> None:
         """Drop epochs that ended before `offset`."""
 
+    def clear_and_flush_if_begun(self, offset: int) -> None:
+        """Drop everything if the newest epoch begins at or before `offset`."""
+
     def clear_and_flush(self) -> None:
         """Drop everything, on disk as well."""
 
@@ -60,7 +63,8 @@ class LeaderEpochFileCache(Logging):
     Mirrors: kafka.server.epoch.LeaderEpochFileCache
     Thread: any; writers hold the lock.
     Differs: Kafka takes a read-write lock for every look-up. Here the entries are an immutable tuple, replaced under
-        the lock and read without it, so an append of a known epoch costs one comparison.
+        the lock and read without it, so an append of a known epoch costs one comparison. `clear_and_flush_if_begun`
+        does what Log does in its own way from 2.1.1 on.
     """
 
     def __init__(
@@ -155,6 +159,16 @@ class LeaderEpochFileCache(Logging):
                 len(rest),
                 self._topic_partition,
             )
+
+    def clear_and_flush_if_begun(self, offset: int) -> None:
+        """Remove all entries if the newest epoch begins at or before `offset`, where a batch has no epoch.
+
+        Else that epoch would seem to go on there, after a step back of the message format (KAFKA-7897).
+        """
+        with self._lock:
+            if self._epochs and self._latest_offset() <= offset:
+                self.warn("Clearing the leader epochs because of a batch without one at offset %d", offset)
+                self.clear_and_flush()
 
     def clear_and_flush(self) -> None:
         """Remove all entries, from the file as well."""

@@ -76,6 +76,17 @@ def test_ids_and_names() -> None:
         CompressionType.for_name("LZ4")
 
 
+def test_of_many_gzip_members_the_rest_is_not_copied_for_each() -> None:
+    """A member takes 20 bytes: 50,000 of them in a request would keep a handler busy for seconds."""
+    data = gzip.compress(b"") * 5000 + gzip.compress(b"end")
+    tracemalloc.start()
+    try:
+        assert decompress(CompressionType.GZIP, data) == b"end"
+        assert tracemalloc.get_traced_memory()[1] < len(data)
+    finally:
+        tracemalloc.stop()
+
+
 def test_gzip_is_read_by_others_and_members_follow_on() -> None:
     data = compress(CompressionType.GZIP, b"hello " * 50)
     assert data[:10] == bytes.fromhex("1f8b0800000000000000")
