@@ -99,9 +99,11 @@ class ControllerChannelManager(KafkaMetricsGroup):
 
     Mirrors: kafka.controller.ControllerChannelManager
     Locks:   _broker_lock guards the map of brokers; the event thread changes it, metrics threads read it.
+    Differs: TotalQueueSize ends with its manager; in the original it shows the queues of the first term for ever.
     """
 
     QUEUE_SIZE_METRIC_NAME = "QueueSize"
+    TOTAL_QUEUE_SIZE_METRIC_NAME = "TotalQueueSize"
 
     def __init__(
         self,
@@ -121,7 +123,7 @@ class ControllerChannelManager(KafkaMetricsGroup):
         self.log_ident = f"[Channel manager on controller {config.broker_id}]: "  # const
         self._broker_lock = ReentrantLock()
         self._broker_state_info: dict[int, ControllerBrokerStateInfo] = {}  # guarded by: _broker_lock
-        self.new_gauge("TotalQueueSize", self._total_queue_size)
+        self.new_gauge(self.TOTAL_QUEUE_SIZE_METRIC_NAME, self._total_queue_size)
         with self._broker_lock:
             for broker in controller_context.live_brokers:
                 self._add_new_broker(broker)
@@ -139,6 +141,7 @@ class ControllerChannelManager(KafkaMetricsGroup):
         with self._broker_lock:
             for info in list(self._broker_state_info.values()):
                 self._remove_existing_broker(info)
+        self.remove_metric(self.TOTAL_QUEUE_SIZE_METRIC_NAME)
 
     def send_request(
         self,

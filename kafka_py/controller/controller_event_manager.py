@@ -31,6 +31,10 @@ class ControllerEvent(ABC):
     def process(self) -> None:
         """Do the work; what it raises is logged by the event thread, which goes on."""
 
+    def preempt(self) -> None:
+        """The event will never be processed: tell whoever waits for it. Runs on the thread that drops it."""
+        return
+
     def __repr__(self) -> str:
         return type(self).__name__
 
@@ -53,6 +57,9 @@ class ControllerEventManager:
 
     Mirrors: kafka.controller.ControllerEventManager
     Locks:   _put_lock makes clear_and_put one step, so that no event slips in between the clearing and the put.
+    Differs: an event that is dropped, because the queue is cleared or nobody reads it any more, hears of it (later
+        Kafka has preempt for that); else the expiry thread would wait for ever for an Expire that close() has
+        dropped, the closing of the ZooKeeper client for that thread, and a broker for its ControlledShutdown.
     """
 
     CONTROLLER_EVENT_THREAD_NAME = "controller-event-thread"
@@ -68,6 +75,7 @@ class ControllerEventManager:
         self.event_processed_listener = event_processed_listener  # const
         self._state = ControllerState.Idle  # volatile: controller-event-thread
         self._put_lock = ReentrantLock()
+        self._closed = False  # guarded by: _put_lock
         self._queue: LinkedBlockingQueue[ControllerEvent] = LinkedBlockingQueue()  # handoff: any -> event
         self._thread = self.ControllerEventThread(self)  # const
 
@@ -85,15 +93,32 @@ class ControllerEventManager:
         self._thread.await_shutdown()
 
     def put(self, event: ControllerEvent) -> None:
-        """Queue the event behind all others; never blocks."""
+        """Queue the event behind all others; never blocks. After close() it is dropped."""
         with self._put_lock:
-            self._queue.put(event)
+            closed = self._closed
+            if not closed:
+                self._queue.put(event)
+        if closed:
+            self._drop([event])
 
     def clear_and_put(self, event: ControllerEvent) -> None:
         """Forget every queued event and queue this one (session expiry and shutdown)."""
+        dropped: list[ControllerEvent] = []
         with self._put_lock:
-            self._queue.clear()
-            self._queue.put(event)
+            self._queue.drain_to(dropped)
+            if self._closed:
+                dropped.append(event)
+            else:
+                self._queue.put(event)
+            self._closed = self._closed or isinstance(event, ShutdownEventThread)
+        self._drop(dropped)
+
+    def _drop(self, events: list[ControllerEvent]) -> None:
+        for event in events:
+            try:
+                event.preempt()
+            except Exception as e:  # noqa: BLE001 -- the others must hear of it too
+                self._thread.error("Error while dropping event %s", event, exc=e)
 
     class ControllerEventThread(ShutdownableThread):
         """Takes one event at a time, processes it, then lets the listener refresh the gauges.

@@ -67,6 +67,9 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
 
     Mirrors: kafka.controller.KafkaController
     Thread:  every state change runs on controller-event-thread; the gauges read volatile counts.
+    Differs: what an administrator wrote is doubted: a preferred election or a reassignment that cannot be read, or
+        names partitions that do not exist or have no leader yet, is logged and taken off the list. (The original
+        fails the event and leaves the znode there, which blocks every later wish, or fails each failover.)
     """
 
     INITIAL_CONTROLLER_EPOCH = 1
@@ -414,7 +417,8 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         completed = set()
         for tp in wanted:
             replicas = context.partition_replica_assignment.get(tp)
-            if replicas is None or context.partition_leadership_info[tp].leader_and_isr.leader == replicas[0]:
+            state = context.partition_leadership_info.get(tp)
+            if replicas is None or (state is not None and state.leader_and_isr.leader in replicas[:1]):
                 completed.add(tp)
         left = wanted - completed
         skipped = {tp for tp in left if self.topic_deletion_manager.is_topic_queued_up_for_deletion(tp.topic)}
@@ -498,7 +502,8 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
     ) -> None:
         context = self.controller_context
         for tp in partitions_to_be_removed:
-            leader = context.partition_leadership_info[tp].leader_and_isr.leader
+            state = context.partition_leadership_info.get(tp)
+            leader = None if state is None else state.leader_and_isr.leader
             preferred = context.partition_replica_assignment[tp][0]
             if leader == preferred:
                 self.info("Partition %s completed preferred replica leader election. New leader is %s", tp, preferred)

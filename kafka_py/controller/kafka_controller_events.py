@@ -75,6 +75,11 @@ class KafkaControllerEvents:
                 result = e
             self.controlled_shutdown_callback(result)
 
+        def preempt(self) -> None:
+            self.controlled_shutdown_callback(
+                ControllerMovedException("Controller moved to another broker. Aborting controlled shutdown")
+            )
+
         def _do_controlled_shutdown(self, id: int) -> set[TopicPartition]:
             """The partitions the broker still leads afterwards."""
             controller, context = self.controller, self.controller.controller_context
@@ -258,8 +263,10 @@ class KafkaControllerEvents:
             context.all_topics = topics
             controller.register_partition_modifications_handlers(sorted(new))
             added = controller.zk_client.get_replica_assignment_for_topics(new)
-            kept = {tp: ids for tp, ids in context.partition_replica_assignment.items() if tp.topic not in deleted}
-            context.partition_replica_assignment = {**kept, **added}
+            for topic in deleted:
+                # Differs: its leaders go too, as in later Kafka; metadata without replicas cannot be sent.
+                context.remove_topic(topic)
+            context.partition_replica_assignment.update(added)
             controller.info(
                 "New topics: [%s], deleted topics: [%s], new partition replica assignment [%s]", new, deleted, added
             )
@@ -321,6 +328,10 @@ class KafkaControllerEvents:
             controller.debug("Delete topics listener fired for topics %s to be deleted", topics)
             unknown = topics - context.all_topics
             if unknown:
+                # Differs: a topic may have been created, and its deletion asked for, before we heard of it. Look first.
+                controller.TopicChange(controller).process()
+                unknown = topics - context.all_topics
+            if unknown:
                 controller.warn("Ignoring request to delete non-existing topics %s", ",".join(sorted(unknown)))
                 controller.zk_client.delete_topic_deletions(sorted(unknown))
             topics -= unknown
@@ -349,6 +360,8 @@ class KafkaControllerEvents:
                 wanted = controller.zk_client.get_partition_reassignment
                 controller.add_partitions_being_reassigned(wanted)
                 controller._maybe_trigger_partition_reassignment(set(wanted))
+                if not wanted and not controller.controller_context.partitions_being_reassigned:
+                    controller.drop_partition_reassignment()
 
     class PartitionReassignmentIsrChange(OnController):
         """The ISR of a partition on the move changed: go on if all new replicas are in it."""
@@ -427,7 +440,12 @@ class KafkaControllerEvents:
                         "deleted",
                         being_deleted,
                     )
-                controller._on_preferred_replica_election(partitions - being_deleted)
+                unknown = partitions - being_deleted - set(controller.controller_context.partition_replica_assignment)
+                if unknown:
+                    controller.error(
+                        "Skipping preferred replica election for partitions %s since they do not exist", unknown
+                    )
+                controller._on_preferred_replica_election(partitions - being_deleted - unknown)
 
     class ControllerChange(OnController):
         """/controller was created or rewritten: learn who it is, and resign if it was this broker."""
@@ -471,6 +489,9 @@ class KafkaControllerEvents:
             self.controller.active_controller_id = -1
             self.controller._on_controller_resignation()
 
+        def preempt(self) -> None:
+            self._processing_started.count_down()
+
         def wait_until_processing_started(self) -> None:
-            """Blocks until the event thread is done with everything before and has reached this event."""
+            """Blocks until the event thread is done with everything before and has reached this event, or has ended."""
             self._processing_started.await_()

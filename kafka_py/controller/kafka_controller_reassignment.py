@@ -80,6 +80,8 @@ class KafkaControllerReassignment(Logging):
     """Mix-in of KafkaController: the state of a reassignment is in its ControllerContext.partitions_being_reassigned.
 
     Thread:  controller-event-thread.
+    Differs: a list of new replicas that is empty, or names a broker twice or a negative id, is refused as by later
+        Kafka: with an empty one all replicas would count as caught up, and every copy would be deleted.
     """
 
     zk_client: KafkaZkClient
@@ -168,6 +170,9 @@ class KafkaControllerReassignment(Logging):
             if assigned is None:
                 self.error("Ignoring request to reassign partition %s that doesn't exist.", tp)
                 self._remove_partition_from_reassigned_partitions(tp)
+            elif (problem := _problem_of(reassignment.new_replicas)) is not None:
+                self.error("Ignoring request to reassign partition %s to replicas %s: %s", tp, named, problem)
+                self._remove_partition_from_reassigned_partitions(tp)
             elif list(assigned) == list(reassignment.new_replicas):
                 self.info(
                     "Partition %s to be reassigned is already assigned to replicas %s. Ignoring request for partition "
@@ -190,6 +195,15 @@ class KafkaControllerReassignment(Logging):
         wanted = self.zk_client.get_partition_reassignment
         self.info("Partitions being reassigned: %s", wanted)
         self.add_partitions_being_reassigned(wanted)
+        if not wanted:
+            self.watch_for_partition_reassignment()  # there may be a znode that names nothing
+
+    def drop_partition_reassignment(self) -> None:
+        """Take away a znode that names no partition: it would keep every later wish out."""
+        self.info("No partitions need to be reassigned. Deleting zk path %s", ReassignPartitionsZNode.path)
+        self.zk_client.delete_partition_reassignment()
+        # The watch was used up: this event sets it anew, so that the next wish is seen.
+        self.watch_for_partition_reassignment()
 
     def add_partitions_being_reassigned(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> None:
         """Remember the wishes, each with a watch (not set yet) on its partition's ISR."""
@@ -353,3 +367,12 @@ class KafkaControllerReassignment(Logging):
             except KeeperException as e:
                 raise AdminOperationException(str(e)) from e
         being_reassigned.pop(topic_partition, None)
+
+
+def _problem_of(new_replicas: Sequence[int]) -> str | None:
+    """Why a partition cannot have these replicas."""
+    if not new_replicas:
+        return "the list is empty"
+    if len(set(new_replicas)) != len(new_replicas):
+        return "a broker is named twice"
+    return "an id is negative" if min(new_replicas) < 0 else None

@@ -76,6 +76,8 @@ class PartitionStateMachine(Logging):
     Thread:  controller-event-thread owns every field.
     Differs: elect_leader_for_partitions retries only the partitions that are left, not all of them again, and a state
         znode that cannot be decoded fails its own partition instead of the whole batch (both mended in later Kafka).
+        A first state whose creation was answered by a lost connection, and by "exists" when it was repeated, counts
+        as created: the partition would never get a leader else.
     """
 
     def __init__(
@@ -223,8 +225,10 @@ class PartitionStateMachine(Logging):
         successful = []
         for response in responses:
             tp = response.ctx
-            if response.result_code == Code.OK:
-                state = first_states[tp]
+            state = first_states[tp]
+            if response.result_code == Code.OK or (
+                response.result_code == Code.NODEEXISTS and self._is_in_zk(tp, state)
+            ):
                 context.partition_leadership_info[tp] = state
                 self._controller_broker_request_batch.add_leader_and_isr_request_for_brokers(
                     state.leader_and_isr.isr, tp, state, context.partition_replica_assignment[tp], is_new=True
@@ -233,6 +237,17 @@ class PartitionStateMachine(Logging):
             else:
                 self._log_failed_state_change(tp, NewPartition, OnlinePartition, response.failure)
         return successful
+
+    def _is_in_zk(self, partition: TopicPartition, state: LeaderIsrAndControllerEpoch) -> bool:
+        """Whether the partition's znode holds just that state: then we created it, and only the answer was lost."""
+        try:
+            (response,) = self._zk_client.get_topic_partition_states_raw([partition])
+        except Exception as e:  # noqa: BLE001 -- then this partition fails, and the others go on
+            self.warn("Cannot read the state of partition %s that is there already", partition, exc=e)
+            return False
+        if response.result_code != Code.OK:
+            return False
+        return TopicPartitionStateZNode.decode(response.data or b"", response.stat) == state
 
     def _elect_leader_for_partitions(
         self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy

@@ -73,6 +73,8 @@ class ReplicaStateMachine(Logging):
 
     Mirrors: kafka.controller.ReplicaStateMachine
     Thread:  controller-event-thread owns every field.
+    Differs: a replica whose partition has no leader yet goes offline like the others, as in later Kafka; a topic
+        whose state znodes are gone (a controller that ended in the middle of deleting it) could never be deleted else.
     """
 
     def __init__(
@@ -204,6 +206,9 @@ class ReplicaStateMachine(Logging):
                 others = [id for id in assignment if id != replica_id]
                 batch.add_leader_and_isr_request_for_brokers(others, tp, state, assignment, is_new=False)
             self._moved(PartitionAndReplica(tp, replica_id), OfflineReplica)
+        for replica in valid:
+            if replica.topic_partition not in context.partition_leadership_info:
+                self._moved(replica, OfflineReplica)
 
     def _to_deletion_started(self, replica_id: int, valid: list[PartitionAndReplica], callbacks: Callbacks) -> None:
         for replica in valid:

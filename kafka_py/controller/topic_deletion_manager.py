@@ -37,6 +37,8 @@ class TopicDeletionManager(Logging):
 
     Mirrors: kafka.controller.TopicDeletionManager
     Thread:  controller-event-thread owns every field.
+    Differs: a topic's overrides go before its znode, not after it: a topic of the same name may be created as soon as
+        the znode is gone, and it would lose the overrides that it has just been given.
     """
 
     def __init__(
@@ -161,8 +163,8 @@ class TopicDeletionManager(Logging):
         self._controller.partition_state_machine.handle_state_changes(partitions, NonExistentPartition)
         self.topics_to_be_deleted.discard(topic)
         self.partitions_to_be_deleted = {tp for tp in self.partitions_to_be_deleted if tp.topic != topic}
-        self._zk_client.delete_topic_z_node(topic)
         self._zk_client.delete_topic_configs([topic])
+        self._zk_client.delete_topic_z_node(topic)
         self._zk_client.delete_topic_deletions([topic])
         self.controller_context.remove_topic(topic)
 

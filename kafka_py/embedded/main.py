@@ -83,7 +83,7 @@ def _run_embedded(properties: dict[str, str]) -> int:
     server.await_shutdown()
     with contextlib.suppress(FileNotFoundError):
         pid_file.unlink()
-    return 0
+    return 1 if server.has_failed else 0
 
 
 if __name__ == "__main__":

@@ -263,6 +263,7 @@ class RequestProcessor:
         txn: CreateTxn | DeleteTxn | SetDataTxn
         if kind == OpCode.CHECK:
             path, version = reader.read_string(), reader.read_int()
+            self._check_acl(connection, self.tree.node(path).acl, Perms.READ)
             self.tree.check_version(path, version)
             return None, bytearray()
         if kind in (OpCode.CREATE, OpCode.CREATE2):
@@ -411,7 +412,7 @@ class RequestProcessor:
                 if not mine:
                     raise TreeException(Code.INVALIDACL)
                 fixed += mine
-            elif entry.id.scheme in ("world", "digest", "ip", "sasl", "x509"):
+            elif _is_valid(entry.id):
                 fixed.append(entry)
             else:
                 raise TreeException(Code.INVALIDACL)
@@ -430,6 +431,15 @@ class RequestProcessor:
             if entry.perms & perms and (entry.id.scheme == "world" or entry.id in connection.auth_ids):
                 return
         raise TreeException(Code.NOAUTH)
+
+
+def _is_valid(who: Id) -> bool:
+    """Whether an access list may name them; `world` has but one inhabitant, whose rights are everybody's."""
+    if who.scheme == "world":
+        return who.id == "anyone"
+    if who.scheme == "digest":
+        return who.id.count(":") == 1
+    return who.scheme in ("ip", "sasl", "x509")
 
 
 def digest_of(auth: bytes) -> str:

@@ -30,7 +30,9 @@ def main(arguments: list[str]) -> int:
 
 def _of_data_dir(properties: Path) -> list[int]:
     pid_file = Path(read_properties(properties)["dataDir"]) / PID_FILE
-    return [int(pid_file.read_text())] if pid_file.exists() else []
+    text = pid_file.read_text() if pid_file.exists() else ""
+    # A server that was killed has left its file behind, and its number may be another process's by now.
+    return [pid for pid in _all() if str(pid) == text.strip()]
 
 
 def _all() -> list[int]:

@@ -2,20 +2,24 @@
 
     dataDir/kafka_py-1/log.<zxid>        transactions from that one on
     dataDir/kafka_py-1/snapshot.<zxid>   the tree after that one
+    dataDir/kafka_py-1/lock              held by the server that writes here
 
 A record is `length int32 | CRC-32 uint32 | payload`, and is on disk (fsync) before anybody hears of it. A crash can
-leave a torn record at the end of the last log: recovery cuts it off. A bad record anywhere else is damage, and stops
-recovery, since leaving out a transaction in the middle would give a tree that never was.
+leave a torn record at the end of the last log: recovery cuts it off, with whatever of the same fsync lies behind it. A
+bad record anywhere else is damage, and stops recovery, since leaving out a transaction in the middle would give a tree
+that never was. To tell the two apart each record says up to which zxid everything was on disk when it was written.
 
 The folder is not Apache ZooKeeper's version-2, so that the two never read each other's files.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import struct
 import zlib
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 from typing import NamedTuple
 
@@ -30,10 +34,13 @@ from kafka_py.embedded.data_tree import (
     Txn,
 )
 from kafka_py.embedded.jute import JuteException, Reader, Writer
+from kafka_py.utils.file_lock import FileLock
 from kafka_py.utils.logging import Logging
 
 _HEADER = struct.Struct(">iI")
+_SETTLED = struct.Struct(">q")
 _FOLDER = "kafka_py-1"
+_MAX_RECORD = 1 << 22  # a request has at most 1 MB
 _SNAPSHOTS_TO_KEEP = 3
 
 
@@ -74,7 +81,10 @@ def _encode_txn(out: Writer, txn: Txn) -> None:
 
 def decode(payload: bytes | memoryview) -> LoggedTxn:
     """The changes of one record; raises JuteException."""
-    reader = Reader(payload)
+    return _decode(Reader(payload))
+
+
+def _decode(reader: Reader) -> LoggedTxn:
     zxid, time_ms = reader.read_long(), reader.read_long()
     return LoggedTxn(zxid, time_ms, [_decode_txn(reader) for _ in range(reader.read_int())])
 
@@ -109,8 +119,10 @@ class TxnLog(Logging):
         self.folder.mkdir(parents=True, exist_ok=True)
         self._force_sync = force_sync  # const
         self._snap_count = snap_count  # const
+        self._lock: FileLock | None = None  # thread: of the server
         self._fd = -1  # thread: of the server
         self._pending = bytearray()  # thread: of the server
+        self._appended_zxid = self._settled_zxid = 0  # thread: of the server
         self._since_snapshot = 0  # thread: of the server
 
     # ----- recovery -----
@@ -118,14 +130,34 @@ class TxnLog(Logging):
     def recover(self) -> DataTree:
         """The tree as it was when the last acknowledged transaction had been written; opens the log behind it.
 
-        Raises DamagedLogException.
+        Raises DamagedLogException, and BlockingIOError while another server has the folder.
         """
+        self._take_lock()
+        try:
+            return self._recover()
+        except BaseException:
+            self.close()
+            raise
+
+    def _recover(self) -> DataTree:
         tree = self._newest_snapshot()
         logs = self._files("log")
-        for index, (_, path) in enumerate(logs):
-            self._replay(tree, path, is_last=index == len(logs) - 1)
+        for (_, path), (next_begin, _) in pairwise(logs):
+            if next_begin > tree.last_zxid + 1:  # else the snapshot has all of it
+                self._replay(tree, path, is_last=False)
+        if logs:
+            self._replay(tree, logs[-1][1], is_last=True)
         self._open(logs[-1][1] if logs else self.folder / f"log.{tree.last_zxid + 1:x}")
+        self._appended_zxid = tree.last_zxid
+        self._sync()  # what a killed server wrote without an fsync is shown to clients from now on
         return tree
+
+    def _take_lock(self) -> None:
+        lock = FileLock(self.folder / "lock")
+        if not lock.try_lock():
+            lock.destroy()
+            raise BlockingIOError(errno.EWOULDBLOCK, "another ZooKeeper server uses the folder", str(self.folder))
+        self._lock = lock
 
     def _newest_snapshot(self) -> DataTree:
         snapshots = self._files("snapshot")
@@ -156,7 +188,7 @@ class TxnLog(Logging):
             self._since_snapshot += 1
         if position == len(data):
             return
-        if not is_last:
+        if not is_last or _is_followed_by_later_batch(data, position, tree.last_zxid):
             raise DamagedLogException(f"{path} is broken at byte {position}")
         self.warn("Cutting %d bytes of a torn record off the end of %s", len(data) - position, path)
         data.release()
@@ -179,7 +211,8 @@ class TxnLog(Logging):
 
     def append(self, logged: LoggedTxn) -> None:
         """Add a record to what the next commit() writes."""
-        payload = encode(logged)
+        payload = encode(logged) + _SETTLED.pack(self._settled_zxid)
+        self._appended_zxid = logged.zxid
         self._pending += _HEADER.pack(len(payload), zlib.crc32(payload))
         self._pending += payload
         self._since_snapshot += 1
@@ -191,12 +224,16 @@ class TxnLog(Logging):
         """
         if not self._pending:
             return
-        view = memoryview(self._pending)
+        pending, self._pending = self._pending, bytearray()  # never written twice, not by close() after an error either
+        view = memoryview(pending)
         while view:
             view = view[os.write(self._fd, view) :]
-        self._pending = bytearray()
+        self._sync()
+
+    def _sync(self) -> None:
         if self._force_sync:
             os.fdatasync(self._fd)
+            self._settled_zxid = self._appended_zxid
 
     def snapshot_if_due(self, tree: DataTree) -> bool:
         """Write a snapshot and begin a new log when enough has been logged since the last; call after commit()."""
@@ -227,10 +264,12 @@ class TxnLog(Logging):
     def _purge(self) -> None:
         snapshots = self._files("snapshot")[-_SNAPSHOTS_TO_KEEP:]
         oldest = snapshots[0][0]
-        for zxid, path in self._files("snapshot") + self._files("log"):
-            # Each log begins right after a snapshot's zxid, so one that begins before the oldest kept also ends there.
-            if zxid < oldest:
-                path.unlink()
+        logs = self._files("log")
+        # A log ends where the next one begins: not at the next snapshot, if a crash came between that and its new log.
+        old = [path for (_, path), (next_begin, _) in pairwise(logs) if next_begin <= oldest + 1]
+        old += [path for zxid, path in self._files("snapshot") if zxid < oldest]
+        for path in old:
+            path.unlink()
 
     def _sync_folder(self) -> None:
         if not self._force_sync:
@@ -243,12 +282,17 @@ class TxnLog(Logging):
 
     def close(self) -> None:
         """Commit, and close the log."""
-        if self._fd >= 0:
-            try:
-                self.commit()
-            finally:
-                os.close(self._fd)
-                self._fd = -1
+        try:
+            if self._fd >= 0:
+                try:
+                    self.commit()
+                finally:
+                    os.close(self._fd)
+                    self._fd = -1
+        finally:
+            if self._lock is not None:
+                self._lock.destroy()
+                self._lock = None
 
 
 def _record_at(data: memoryview, position: int) -> tuple[LoggedTxn, int] | None:
@@ -261,6 +305,19 @@ def _record_at(data: memoryview, position: int) -> tuple[LoggedTxn, int] | None:
     if length <= 0 or len(payload) < length or zlib.crc32(payload) != crc:
         return None
     return decode(payload), start + length
+
+
+def _is_followed_by_later_batch(data: memoryview, position: int, last_zxid: int) -> bool:
+    """Whether a record behind that position proves that the one at it, last_zxid + 1, was whole on disk once."""
+    for start in range(position + 1, len(data) - _HEADER.size):
+        length, crc = _HEADER.unpack_from(data, start)
+        payload = data[start + _HEADER.size : start + _HEADER.size + length] if 0 < length <= _MAX_RECORD else data[:0]
+        if len(payload) == 0 or len(payload) < length or zlib.crc32(payload) != crc:
+            continue
+        reader = Reader(payload)
+        if _decode(reader).zxid > last_zxid and reader.remaining == _SETTLED.size and reader.read_long() > last_zxid:
+            return True
+    return False
 
 
 def _nobody(event_type: object, path: str) -> None:

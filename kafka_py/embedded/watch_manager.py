@@ -48,6 +48,7 @@ class WatchManager:
         if event_type is EventType.NODE_DELETED:
             watchers = {**watchers, **self._child.pop(path, {})}  # one event for who watched both
         for connection in watchers:
+            self._forget_path(path, connection)
             self.send(connection, event_type, path)
 
     def send(self, connection: Connection, event_type: EventType, path: str) -> None:
@@ -64,8 +65,20 @@ class WatchManager:
         if not self.has(path, connection, kind):
             return False
         for table in self._tables(kind):
-            table.get(path, {}).pop(connection, None)
+            watchers = table.get(path)
+            if watchers is not None and watchers.pop(connection, 0) is None and not watchers:
+                del table[path]
+        self._forget_path(path, connection)
         return True
+
+    def _forget_path(self, path: str, connection: Connection) -> None:
+        """The connection has one watch less there, or two: if it was the last one, nothing is left of it."""
+        if connection in self._data.get(path, ()) or connection in self._child.get(path, ()):
+            return
+        paths = self._paths[connection]
+        paths.discard(path)
+        if not paths:
+            del self._paths[connection]
 
     def _tables(self, kind: int) -> list[_Table]:
         return [self._child] if kind == _CHILDREN else [self._data] if kind == _DATA else [self._child, self._data]

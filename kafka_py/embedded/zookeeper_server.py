@@ -38,6 +38,9 @@ _LENGTH = struct.Struct(">i")
 _REPLY_HEADER = struct.Struct(">iqi")
 _MAX_REQUEST = 0xFFFFF + 1024  # jute.maxbuffer of ZooKeeper, and the room it allows above it
 _RECEIVE = 1 << 16
+_MAX_UNSENT = 1 << 22  # bytes of answers; a client that does not take them is not read any further
+_SESSIONLESS_TIMEOUT_MS = 10_000  # for a connection without a session, as in ZooKeeper
+_ACCEPT_PAUSE_MS = 1000  # after an accept that failed, as it does without free file descriptors
 
 
 class ServerCnxn(Logging):
@@ -61,12 +64,15 @@ class ServerCnxn(Logging):
         self._out = bytearray()  # thread: of the server
         self._closing = False  # thread: of the server
         self._closed = False  # thread: of the server
-        self._writing = False  # thread: of the server
+        self._held_back = False  # thread: of the server
+        self._events = selectors.EVENT_READ  # thread: of the server
 
     # ----- in -----
 
     def read(self) -> None:
         """Take what the socket has, and carry out the requests in it."""
+        if self._closing:
+            return
         try:
             data = self.socket.recv(_RECEIVE)
         except BlockingIOError:
@@ -77,6 +83,10 @@ class ServerCnxn(Logging):
             self.close()
             return
         self._in += data
+        self.process_input()
+
+    def process_input(self) -> None:
+        """Carry out the requests that have come, as far as there is room for their answers."""
         try:
             self._process_input()
         except (JuteException, struct.error) as e:
@@ -86,7 +96,7 @@ class ServerCnxn(Logging):
 
     def _process_input(self) -> None:
         position = 0
-        while len(self._in) - position >= 4 and not self._closing and not self._closed:
+        while len(self._in) - position >= 4 and not self._closing and not self._closed and not self._is_full:
             length = _LENGTH.unpack_from(self._in, position)[0]
             if not self.session_id and position == 0:
                 command = COMMANDS.get(bytes(self._in[:4]))
@@ -102,6 +112,7 @@ class ServerCnxn(Logging):
             self._process(bytes(self._in[position + 4 : end]))
             position = end
         del self._in[:position]
+        self._held_back = self._is_full
 
     def _process(self, request: bytes) -> None:
         self.received += 1
@@ -134,10 +145,16 @@ class ServerCnxn(Logging):
         if knows_read_only:
             out.write_bool(False)
         self._send(out.out)
-        if not self.session_id:
+        if self.session_id:
+            self.server.sessionless.pop(self, None)
+        else:
             self.close_after_replies()
 
     # ----- out -----
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._out) >= _MAX_UNSENT
 
     def reply(self, xid: int, zxid: int, code: int, body: bytes | bytearray) -> None:
         """Send an answer once the log is on disk."""
@@ -172,9 +189,14 @@ class ServerCnxn(Logging):
             del self._out[:sent]
         if not self._out and self._closing:
             self.close()
-        elif bool(self._out) != self._writing:
-            self._writing = bool(self._out)
-            events = selectors.EVENT_READ | (selectors.EVENT_WRITE if self._writing else 0)
+            return
+        events = selectors.EVENT_WRITE if self._out else 0
+        if not self._closing and not self._is_full:
+            events |= selectors.EVENT_READ
+            if self._held_back:
+                self.server.waiting[self] = None
+        if events != self._events:
+            self._events = events
             self.server.selector.modify(self.socket, events, self)
 
     def close(self) -> None:
@@ -221,12 +243,16 @@ class ZooKeeperServer(Logging):
         self.selector = selectors.DefaultSelector()  # thread: of the server
         self.connections: dict[ServerCnxn, None] = {}  # thread: of the server
         self.dirty: dict[ServerCnxn, None] = {}  # thread: of the server
+        self.waiting: dict[ServerCnxn, None] = {}  # thread: of the server
+        self.sessionless: dict[ServerCnxn, int] = {}  # thread: of the server
+        self._accept_again_ms = 0  # thread: of the server
         self._by_session: dict[int, ServerCnxn] = {}  # thread: of the server
         self._deadlines: dict[int, int] = {}  # thread: of the server
         self._next_session_id = 0  # thread: of the server
         self._listener: socket.socket | None = None  # volatile: startup, shutdown
         self._wakeup: tuple[socket.socket, socket.socket] | None = None  # volatile: startup, shutdown
         self._running = False  # volatile: startup, shutdown
+        self.has_failed = False  # volatile: thread of the server
         self._actions: list[Callable[[], None]] = []  # atomic
         self._thread: threading.Thread | None = None  # volatile: startup
         self._stopped = CountDownLatch(1)  # const
@@ -237,13 +263,17 @@ class ZooKeeperServer(Logging):
         return f"{self.host}:{self.port}"
 
     def startup(self) -> ZooKeeperServer:
-        """Read the tree from disk, listen, and start the thread; raises OSError when the port is taken."""
+        """Read the tree from disk, listen, and start the thread; raises OSError when the port or the data is taken."""
         self.tree = self._txn_log.recover()
         self.processor = RequestProcessor(self.tree, self._txn_log, self._time)
         self._next_session_id = (self._time.milliseconds() << 24 & 0xFFFFFFFFFFFFFF) | 1 << 56
         for session_id in self.tree.sessions:
             self.touch(session_id)  # its client gets a whole timeout to find us again
-        self._listener = listener = socket.create_server((self.host, self.port), backlog=128)
+        try:
+            self._listener = listener = socket.create_server((self.host, self.port), backlog=128)
+        except OSError:
+            self._txn_log.close()
+            raise
         listener.setblocking(False)
         self.port = listener.getsockname()[1]
         self._wakeup = socket.socketpair()
@@ -316,6 +346,7 @@ class ZooKeeperServer(Logging):
                 self._turn()
         except OSError as e:
             # A log that cannot be written or synced: nobody must hear an answer that may be lost.
+            self.has_failed = True
             self.fatal("The transaction log failed, stopping: replies that wait are not sent", exc=e)
         finally:
             self._close()
@@ -331,7 +362,11 @@ class ZooKeeperServer(Logging):
                     self.dirty[connection] = None
                 if mask & selectors.EVENT_READ:
                     connection.read()
+        waiting, self.waiting = self.waiting, {}
+        for connection in waiting:
+            connection.process_input()
         self._expire_sessions()
+        self._expire_sessionless()
         while self._actions:
             self._actions.pop(0)()
         self._txn_log.commit()
@@ -358,6 +393,8 @@ class ZooKeeperServer(Logging):
         except OSError as e:
             if e.errno not in (errno.EAGAIN, errno.ECONNABORTED):
                 self.error("Cannot accept a connection", exc=e)
+                self.selector.unregister(self._listener)  # which stays ready: each turn would fail anew
+                self._accept_again_ms = self._time.hi_res_clock_ms() + _ACCEPT_PAUSE_MS
             return
         sock.setblocking(False)
         with contextlib.suppress(OSError):  # some systems refuse it for a client that has gone again already
@@ -369,6 +406,7 @@ class ZooKeeperServer(Logging):
             return
         connection = ServerCnxn(self, sock, address[:2])
         self.connections[connection] = None
+        self.sessionless[connection] = self._time.hi_res_clock_ms() + _SESSIONLESS_TIMEOUT_MS
         self.selector.register(sock, selectors.EVENT_READ, connection)
 
     def _close(self) -> None:
@@ -409,12 +447,13 @@ class ZooKeeperServer(Logging):
             self._deadlines[session_id] = self._time.hi_res_clock_ms() + timeout_ms
 
     def _select_timeout_s(self) -> float:
-        if self.dirty or self._actions:
+        if self.dirty or self.waiting or self._actions:
             return 0
-        until = min(self._deadlines.values(), default=None)
-        if until is None:
-            return self.tick_time / 1000
-        return min(max(until - self._time.hi_res_clock_ms(), 0), self.tick_time) / 1000
+        now = self._time.hi_res_clock_ms()
+        until = min(self._deadlines.values(), default=now + self.tick_time)
+        if self._accept_again_ms:
+            until = min(until, self._accept_again_ms)
+        return min(max(until - now, 0), self.tick_time) / 1000
 
     def _expire_sessions(self) -> None:
         # After reading: a client whose ping waited in the socket while we were not scheduled is alive.
@@ -423,6 +462,19 @@ class ZooKeeperServer(Logging):
             if session_id in self.tree.sessions:
                 self.info("Expiring session 0x%x, timeout of %dms exceeded", session_id, self.tree.sessions[session_id])
             self._expire(session_id)
+
+    def _expire_sessionless(self) -> None:
+        """Close connections that never began a session; and accept others again when it is time for it."""
+        now = self._time.hi_res_clock_ms()
+        while self.sessionless:
+            connection, deadline = next(iter(self.sessionless.items()))  # the oldest
+            if deadline > now:
+                break
+            self.warn("Closing the connection of %s: it has no session", connection.address)
+            connection.close()
+        if 0 < self._accept_again_ms <= now and self._listener is not None:
+            self._accept_again_ms = 0
+            self.selector.register(self._listener, selectors.EVENT_READ, None)
 
     def _expire(self, session_id: int) -> None:
         self._deadlines.pop(session_id, None)
@@ -435,6 +487,8 @@ class ZooKeeperServer(Logging):
         """A connection is being closed."""
         self.connections.pop(connection, None)
         self.dirty.pop(connection, None)
+        self.waiting.pop(connection, None)
+        self.sessionless.pop(connection, None)
         self.processor.watches.remove_connection(connection)
         self.selector.unregister(connection.socket)
         if self._by_session.get(connection.session_id) is connection:

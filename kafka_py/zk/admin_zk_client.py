@@ -6,7 +6,7 @@ Mirrors: core/src/main/scala/kafka/zk/AdminZkClient.scala @ 1.1.1
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.admin.admin_utils import AdminUtils
 from kafka_py.admin.broker_metadata import BrokerMetadata
@@ -24,6 +24,7 @@ from kafka_py.common.errors import (
 from kafka_py.common.internals.topic import Topic
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.server.config_type import ConfigEntityName, ConfigType
+from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.utils.logging import Logging
 from kafka_py.zk.zk_data import TopicZNode
 from kafka_py.zookeeper.keeper_exception import NodeExistsException
@@ -38,11 +39,15 @@ class AdminZkClient(Logging):
     """Checks what an administrator wants, and writes it where the controller and the brokers look for it.
 
     Mirrors: kafka.zk.AdminZkClient
+    Locks: _topics_lock, one for all of a process, is held while ZooKeeper is asked: no other lock is taken under it
     Differs: the overload of changeBrokerConfig for one broker or the default is change_broker_config with an int or
-        None in place of the list.
+        None in place of the list. Two threads do not create or grow topics at the same time: in the original the
+        overrides of a topic that is refused can replace those of its namesake that was created meanwhile, and of two
+        that grow a topic the later can take the partitions of the other out of the assignment, records and all.
     """
 
     logger_name = "kafka.zk.AdminZkClient"
+    _topics_lock: ClassVar[ReentrantLock] = ReentrantLock()
 
     def __init__(self, zk_client: KafkaZkClient) -> None:
         """Work through that client."""
@@ -92,10 +97,11 @@ class AdminZkClient(Logging):
     ) -> None:
         """Write a topic's assignment, and for a new topic its configuration before that (two writes, not one)."""
         config = config or {}
-        self.validate_create_or_update_topic(topic, partition_replica_assignment, config, update)
-        if not update:
-            self._zk_client.set_or_create_entity_configs(ConfigType.TOPIC, topic, config)
-        self._write_topic_partition_assignment(topic, partition_replica_assignment, update)
+        with self._topics_lock:
+            self.validate_create_or_update_topic(topic, partition_replica_assignment, config, update)
+            if not update:
+                self._zk_client.set_or_create_entity_configs(ConfigType.TOPIC, topic, config)
+            self._write_topic_partition_assignment(topic, partition_replica_assignment, update)
 
     def validate_create_or_update_topic(
         self, topic: str, partition_replica_assignment: Assignment, config: Mapping[str, str], update: bool
@@ -205,7 +211,13 @@ class AdminZkClient(Logging):
                 topic,
                 _scala_map(new),
             )
-            self.create_or_update_topic_partition_assignment_path_in_zk(topic, proposed, update=True)
+            with self._topics_lock:
+                now = self._zk_client.get_replica_assignment_for_topics([topic])
+                if len(now) > len(existing_assignment):
+                    raise InvalidPartitionsException(
+                        f"The number of partitions of topic {topic} was increased to {len(now)} in the meantime."
+                    )
+                self.create_or_update_topic_partition_assignment_path_in_zk(topic, proposed, update=True)
         return proposed
 
     def _validate_replica_assignment(

@@ -37,6 +37,9 @@ from kafka_py.zookeeper.requests import (
 )
 from kafka_py.zookeeper.zoo_defs import CreateMode
 
+# What decoding raises for JSON of another shape.
+_UNREADABLE = (ValueError, TypeError, AttributeError)
+
 
 class KafkaZkClientAdmin(KafkaZkClientBase):
     """The part of KafkaZkClient that carries wishes and news: see there."""
@@ -154,9 +157,13 @@ class KafkaZkClientAdmin(KafkaZkClientBase):
 
     @property
     def get_partition_reassignment(self) -> dict[TopicPartition, list[int]]:
-        """Partitions to move, with their new replicas."""
+        """Partitions to move, with their new replicas; none if what is written there cannot be read."""
         data = self._data_or_none(ReassignPartitionsZNode.path)
-        return {} if data is None else ReassignPartitionsZNode.decode(data)
+        try:
+            return {} if data is None else ReassignPartitionsZNode.decode(data)
+        except _UNREADABLE as e:
+            self.warn("Ignoring partition reassignment due to invalid json: %s", e)
+            return {}
 
     def set_or_create_partition_reassignment(self, reassignment: Mapping[TopicPartition, Sequence[int]]) -> None:
         """Write the partitions to move; raises KeeperException."""
@@ -188,9 +195,13 @@ class KafkaZkClientAdmin(KafkaZkClientBase):
 
     @property
     def get_preferred_replica_election(self) -> set[TopicPartition]:
-        """The partitions for which that was asked."""
+        """The partitions for which that was asked; none if what is written there cannot be read."""
         data = self._data_or_none(PreferredReplicaElectionZNode.path)
-        return set() if data is None else PreferredReplicaElectionZNode.decode(data)
+        try:
+            return set() if data is None else PreferredReplicaElectionZNode.decode(data)
+        except _UNREADABLE as e:
+            self.warn("Ignoring preferred replica election due to invalid json: %s", e)
+            return set()
 
     def delete_preferred_replica_election(self) -> None:
         """Forget that it was asked."""

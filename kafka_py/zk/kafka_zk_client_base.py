@@ -46,6 +46,8 @@ class KafkaZkClientBase(KafkaMetricsGroup):
         self._zoo_keeper_client = zoo_keeper_client  # const
         self._is_secure = is_secure  # const
         self._time = time  # const
+        # The session that last created an ephemeral node, 0 before that.
+        self._ephemeral_session_id = 0  # volatile: any thread
         self._latency_metric = self.new_histogram("ZooKeeperRequestLatencyMs")  # const
 
     def metric_name(self, name: str, tags: Mapping[str, str] = _NO_TAGS) -> MetricName:
@@ -204,6 +206,8 @@ class CheckedEphemeral(Logging):
     It may be our own, from a create whose answer was lost; or it may vanish while we look, and then we try again.
 
     Mirrors: kafka.zk.KafkaZkClient.CheckedEphemeral
+    Differs: a node of our own session before this one, which an ensemble may keep beyond the session's end, is
+        replaced as in later Kafka: the broker would stay unregistered else.
     """
 
     logger_name = "kafka.zk.KafkaZkClient$CheckedEphemeral"
@@ -223,6 +227,8 @@ class CheckedEphemeral(Logging):
             return self._get_after_node_exists()
         if code is not Code.OK:
             self.error("Error while creating ephemeral at %s with return code: %s", path, code)
+            return code
+        self._client._ephemeral_session_id = self._client._zoo_keeper_client.session_id
         return code
 
     def _get_after_node_exists(self) -> Code:
@@ -242,7 +248,16 @@ class CheckedEphemeral(Logging):
         owner = response.stat.ephemeral_owner
         session_id = self._client._zoo_keeper_client.session_id
         if owner == session_id:
+            self._client._ephemeral_session_id = session_id
             return Code.OK
+        if owner != 0 and owner == self._client._ephemeral_session_id:
+            self.info(
+                "The ephemeral node at %s is left from this client's session 0x%x before 0x%x: replacing it",
+                path,
+                owner,
+                session_id,
+            )
+            return self._replace()
         self.error(
             "Error while creating ephemeral at %s, node already exists and owner '%d' does not match current session "
             "'%d'",
@@ -251,3 +266,11 @@ class CheckedEphemeral(Logging):
             session_id,
         )
         return Code.NODEEXISTS
+
+    def _replace(self) -> Code:
+        request = DeleteRequest(self._path, ZkVersion.NO_VERSION)
+        code = self._client._retry_request_until_connected(request).result_code
+        if code in (Code.OK, Code.NONODE):
+            return self.create()
+        self.error("Error while deleting ephemeral node at %s with return code: %s", self._path, code)
+        return code

@@ -9,11 +9,18 @@ from __future__ import annotations
 import enum
 import logging
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from kazoo.client import KazooClient
-from kazoo.exceptions import ConnectionClosedError, KazooException
+from kazoo.exceptions import (
+    EXCEPTIONS,
+    AuthFailedError,
+    ConnectionClosedError,
+    ConnectionDropped,
+    KazooException,
+    SessionExpiredError,
+)
 from kazoo.handlers.threading import _STOP, SequentialThreadingHandler
 from kazoo.protocol.connection import STOP_CONNECTING, ConnectionHandler
 from kazoo.protocol.paths import _prefix_root
@@ -75,6 +82,9 @@ class States(enum.Enum):
         return self.value
 
 
+# A request to watch again is cut in pieces of so many bytes: a server closes the connection on one above 1 MB.
+_SET_WATCHES_MAX_LENGTH = 128 * 1024
+
 Watcher = Callable[[WatchedEvent], None]
 Callback2 = Callable[[Code, Any], None]
 
@@ -92,6 +102,12 @@ _EVENTS = {
     KazooKeeperState.CONNECTING: KeeperState.DISCONNECTED,
     KazooKeeperState.AUTH_FAILED: KeeperState.AUTH_FAILED,
     KazooKeeperState.EXPIRED_SESSION: KeeperState.EXPIRED,
+}
+# States that nothing leads out of, with what a request hears then.
+_ENDS: dict[str, type[KazooException]] = {
+    KazooKeeperState.CLOSED: ConnectionClosedError,
+    KazooKeeperState.EXPIRED_SESSION: SessionExpiredError,
+    KazooKeeperState.AUTH_FAILED: AuthFailedError,
 }
 
 
@@ -119,11 +135,31 @@ class _SetWatches(NamedTuple):
     def deserialize(data: bytes, offset: int) -> bool:
         return True
 
+    @classmethod
+    def in_pieces(cls, relative_zxid: int, *kinds: set[str]) -> Iterator[_SetWatches]:
+        """As many requests as it takes; kinds: paths watched for data, for coming into being, for children."""
+        piece: tuple[list[str], list[str], list[str]] = ([], [], [])
+        length = 0
+        for paths, chosen in zip(kinds, piece, strict=True):
+            for path in sorted(paths):
+                chosen.append(path)
+                length += 4 + len(path.encode())
+                if length >= _SET_WATCHES_MAX_LENGTH:
+                    yield cls(relative_zxid, *map(list, piece))
+                    length = 0
+                    for done in piece:
+                        done.clear()
+        if length:
+            yield cls(relative_zxid, *piece)
+
 
 class _Reply:
-    """What kazoo calls with an answer; the callback runs on kazoo's connection thread, so it must not block."""
+    """What kazoo calls with an answer; the callback runs on kazoo's connection thread, so it must not block.
 
-    __slots__ = ("_callback", "_on_error", "_on_value")
+    Only the first answer counts: kazoo gives two to a request that comes while the connection is being closed.
+    """
+
+    __slots__ = ("_callback", "_on_error", "_on_value", "_unanswered")
 
     def __init__(
         self,
@@ -134,16 +170,25 @@ class _Reply:
         self._callback = callback  # const
         self._on_value = on_value  # const
         self._on_error = on_error  # const
+        self._unanswered = [True]  # atomic: who pops it answers
 
     def set(self, value: Any = None) -> None:
-        code, result = self._on_value(value) if self._on_value is not None else (Code.OK, value)
-        self._callback(code, result)
+        if self._is_first():
+            code, result = self._on_value(value) if self._on_value is not None else (Code.OK, value)
+            self._callback(code, result)
 
     def set_exception(self, exception: BaseException) -> None:
-        code = code_of(exception)
-        if self._on_error is not None:
-            self._on_error(code)
-        self._callback(code, None)
+        if self._is_first():
+            code = code_of(exception)
+            if self._on_error is not None:
+                self._on_error(code)
+            self._callback(code, None)
+
+    def _is_first(self) -> bool:
+        try:
+            return self._unanswered.pop()
+        except IndexError:
+            return False
 
 
 def code_of(exception: BaseException) -> Code:
@@ -194,17 +239,31 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carri
 
 
 class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo carries no types
-    """kazoo's connection with two manners of Java's client.
+    """kazoo's connection with the manners of Java's client.
 
-    Watch events go to our handle alone; and each attempt to connect that fails also fails the requests that wait for it
-    (kazoo would let them wait until there is a server again, and the broker's threads with them).
+    Watch events go to our handle alone. Each attempt to connect that fails also fails the requests that wait for it
+    (kazoo would let them wait until there is a server again, and the broker's threads with them). And an answer that
+    makes no sense costs the connection, not the session: kazoo's thread would end, with requests that never hear of it
+    and nobody to open a new session.
     """
 
     def _connect_attempt(self, host: str, hostip: str, port: int, retry: Any) -> Any:
-        status = super()._connect_attempt(host, hostip, port, retry)
+        try:
+            status = super()._connect_attempt(host, hostip, port, retry)
+        except Exception:  # noqa: BLE001  # whatever the server sent: kazoo has closed the socket, and we connect anew
+            status = None
+            self.client._session_callback(KazooKeeperState.CONNECTING)
         if status is not STOP_CONNECTING:
             self.client._notify_pending(KazooKeeperState.CONNECTING)
         return status
+
+    def _read_response(self, header: Any, buffer: bytes, offset: int) -> Any:
+        pending = self.client._pending
+        if not pending or pending[0][2] != header.xid:
+            raise ConnectionDropped(f"answer {header.xid} is not the one that is waited for")
+        if header.err and header.err not in EXCEPTIONS:  # a later server's: no reason to lose the connection
+            EXCEPTIONS[header.err] = type("UnknownCodeError", (KazooException,), {"code": header.err})
+        return super()._read_response(header, buffer, offset)
 
     def _read_watch_event(self, buffer: bytes, offset: int) -> None:
         watch, _ = Watch.deserialize(buffer, offset)
@@ -246,6 +305,11 @@ class _Client(KazooClient):  # type: ignore[misc]  # kazoo carries no types
 
     def call(self, request: Any, reply: _Reply) -> None:
         self._call(request, reply)
+        # kazoo looks at the state and queues in two steps; if the session has ended between them, nobody reads the
+        # queue any more.
+        end = _ENDS.get(self._state)
+        if end is not None:
+            reply.set_exception(end())
 
     def _session_callback(self, state: str) -> None:
         before = self._state
@@ -428,10 +492,11 @@ class ZooKeeper:
 
     def _set_watches(self) -> None:
         """Ask the server to watch again all that was watched; what changed meanwhile it tells at once."""
+        watches = (self._data_watches, self._exist_watches, self._child_watches)
         with self._watch_lock:
-            paths = [sorted(w) for w in (self._data_watches, self._exist_watches, self._child_watches)]
-        if any(paths):
-            self._client.call(_SetWatches(self._client.last_zxid, *paths), _Reply(lambda code, result: None))
+            requests = list(_SetWatches.in_pieces(self._client.last_zxid, *watches))
+        for request in requests:
+            self._client.call(request, _Reply(lambda code, result: None))
 
     def _full(self, path: str) -> str:
         """The path with the chroot before it; raises ValueError for what is no path, as Java's client does."""

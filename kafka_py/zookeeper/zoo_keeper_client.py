@@ -170,7 +170,8 @@ class ZooKeeperClient(KafkaMetricsGroup):
     Locks: initialization_lock (shared by requests, held alone while the handle is replaced)
     Differs: responses stand in the order of their requests, also when a connection breaks in between (the original
         takes the order of arrival for it); the watcher object is the method zoo_keeper_client_watcher; an expiry
-        that is handled while close() runs opens no session that nobody would close.
+        that is handled while close() runs opens no session that nobody would close; who waits for a connection when
+        the client is closed hears of it (ZooKeeperClientExpiredException) instead of waiting for ever.
     """
 
     logger_name = "kafka.zookeeper.ZooKeeperClient"
@@ -435,6 +436,8 @@ class ZooKeeperClient(KafkaMetricsGroup):
             self._zoo_keeper.close()
             for name in self._metric_names:
                 self.remove_metric(name)
+        with self._is_connected_or_expired_lock:
+            self._is_connected_or_expired_condition.signal_all()  # no event tells a waiter of a handle that was closed
         # Outside of the lock: the scheduler's task and a running handler may be waiting for it.
         self.expiry_scheduler.shutdown()
         self._zoo_keeper.join()

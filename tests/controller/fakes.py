@@ -39,6 +39,7 @@ class FakeZkClient:
         self.states: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}
         self.fail_with: Exception | None = None
         self.result_code = Code.OK
+        self.exists_already = False  # what creations are answered then, as when they are repeated
         self.conflicts = 0  # how many of the next updates come too late once
         self.update_failure: Exception | None = None
         self.unclean: dict[str, bool] = {}
@@ -49,6 +50,10 @@ class FakeZkClient:
         self, states: Mapping[TopicPartition, LeaderIsrAndControllerEpoch]
     ) -> list[Response]:
         self._maybe_fail()
+        if self.exists_already:
+            for tp, state in states.items():
+                self.states.setdefault(tp, state)
+            return [Response(result_code=Code.NODEEXISTS, ctx=tp) for tp in states]
         if self.result_code is Code.OK:
             self.states.update(states)
         return [Response(result_code=self.result_code, ctx=tp) for tp in states]

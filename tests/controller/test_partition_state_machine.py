@@ -247,3 +247,22 @@ class TestElectionAlgorithms:
         assert elect([2, 4], [2, 4], {2, 4}, {2}) == 4
         assert elect([2, 4], [2], {2, 4}, {2}) is None
         assert elect([2, 4], [2, 4], {2, 4}, {2, 4}) is None
+
+
+def test_a_first_state_that_was_created_before_the_connection_broke_counts() -> None:
+    m = Machine(NewPartition)
+    m.context.partition_replica_assignment[TP] = [BROKER]
+    m.zk.exists_already = True
+    assert m.go(OnlinePartition, OfflinePartitionLeaderElectionStrategy) is OnlinePartition
+    assert (m.elected.leader, m.elected.isr) == (BROKER, [BROKER])
+    ((recipients, tp, _, _, is_new),) = m.batch.leader_and_isr
+    assert (recipients, tp, is_new) == ([BROKER], TP, True)
+
+
+def test_a_first_state_that_somebody_else_has_created_does_not_count() -> None:
+    m = Machine(NewPartition)
+    m.lead(OTHER, [OTHER], [BROKER])
+    m.context.partition_leadership_info.clear()
+    m.zk.exists_already = True
+    assert m.go(OnlinePartition, OfflinePartitionLeaderElectionStrategy) is NewPartition
+    assert m.batch.leader_and_isr == []

@@ -185,3 +185,12 @@ def test_startup_marks_replicas_on_dead_brokers() -> None:
     assert not m.machine.are_all_replicas_for_topic_deleted("t")
     m.machine.shutdown()
     assert m.states == {}
+
+
+@pytest.mark.parametrize("before", [NewReplica, OnlineReplica, OfflineReplica], ids=repr)
+def test_a_replica_of_a_partition_without_a_leader_can_be_deleted(before: ReplicaState) -> None:
+    m = Machine(before)
+    assert m.go(OfflineReplica) is OfflineReplica
+    assert m.go(ReplicaDeletionStarted) is ReplicaDeletionStarted
+    assert m.batch.stop_replica == [([BROKER], TP, False), ([BROKER], TP, True)]
+    assert m.batch.leader_and_isr == []

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from kazoo.client import KazooClient
+from kazoo.exceptions import ConnectionLoss
 
-from kafka_py.embedded.main import read_properties
+from kafka_py.embedded import stop
+from kafka_py.embedded.main import PID_FILE, read_properties
 from kafka_py.embedded.zookeeper_server import ZooKeeperServer
 from kafka_py.tools.java_runtime import find_java, require_java, spark_java_home, zookeeper_class_path
 from tests.embedded.servers import with_client
@@ -78,6 +82,40 @@ def test_start_shell_and_stop(tmp_path: Path) -> None:
         assert process.wait(WAIT_S) == 0
     stopped = script("zookeeper-server-stop", str(path))
     assert (stopped.returncode, stopped.stdout) == (1, "No zookeeper server to stop\n")
+
+
+@pytest.mark.parametrize("text", [str(os.getpid()), "", "999999999"], ids=["another process's", "empty", "nobody's"])
+def test_a_process_that_is_no_zookeeper_is_not_stopped(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str
+) -> None:
+    path = properties(tmp_path)
+    pid_file = Path(read_properties(path)["dataDir"]) / PID_FILE
+    pid_file.parent.mkdir()
+    pid_file.write_text(text)
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+    assert stop.main([str(path)]) == 1
+    assert killed == []
+
+
+@pytest.mark.slow
+def test_a_server_whose_log_cannot_be_written_ends_with_a_status(tmp_path: Path) -> None:
+    path = properties(tmp_path)
+    command = [sys.executable, str(ROOT / "bin" / "zookeeper-server-start.py"), str(path)]
+
+    def no_file_above_1_kb() -> None:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (1024, 1024))
+
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, preexec_fn=no_file_above_1_kb) as server:
+        assert server.stdout is not None
+        port = next(found[1] for line in server.stdout if (found := re.search(r"binding to port \S+:(\d+)", line)))
+        client = KazooClient(f"127.0.0.1:{port}", timeout=5.0)
+        client.start()
+        with pytest.raises(ConnectionLoss):
+            client.create("/large", b"x" * 2000)
+        assert server.wait(WAIT_S) == 1
+        client.stop()
+        client.close()
 
 
 @pytest.mark.slow

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import os
 import shutil
 from pathlib import Path
 
@@ -36,9 +38,9 @@ def ignore(event_type: object, path: str) -> None:
     """No watcher."""
 
 
-def write(folder: Path, txns: list[list[Txn]], **options: int) -> list[bytes]:
+def write(folder: Path, txns: list[list[Txn]], force_sync: bool = False, **options: int) -> list[bytes]:
     """Log the transactions; returns the tree as bytes before and after each of them."""
-    log = TxnLog(folder, force_sync=False, **options)
+    log = TxnLog(folder, force_sync, **options)
     tree = log.recover()
     states = [dump(tree)]
     for of_one in txns:
@@ -142,6 +144,111 @@ def test_damage_that_is_not_at_the_end_stops_recovery(tmp_path: Path) -> None:
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(DamagedLogException, match="is broken at byte"):
         recovered(tmp_path)
+
+
+def test_damage_before_the_last_commit_stops_recovery_and_changes_nothing(tmp_path: Path) -> None:
+    states = write(tmp_path, TXNS, force_sync=True)
+    path = only_log(tmp_path)
+    whole = path.read_bytes()
+    second = 8 + int.from_bytes(whole[:4], "big")
+    for position in (second, second + 5, second + 20):  # its length, its checksum, its payload
+        damaged = bytearray(whole)
+        damaged[position] ^= 0x40
+        path.write_bytes(damaged)
+        with pytest.raises(DamagedLogException, match=f"is broken at byte {second}"):
+            recovered(tmp_path)
+        assert path.read_bytes() == damaged
+    path.write_bytes(whole)
+    assert recovered(tmp_path) == states[-1]
+
+
+def test_a_hole_in_what_was_written_at_once_but_never_synced_is_cut(tmp_path: Path) -> None:
+    states = write(tmp_path, TXNS[:3], force_sync=True)
+    path = only_log(tmp_path)
+    end = path.stat().st_size
+    log = TxnLog(tmp_path)
+    log.recover()
+    for zxid in (4, 5, 6):  # one write, of which the beginning does not reach the disk
+        log.append(LoggedTxn(zxid, 1, [CreateTxn(f"/{zxid}", b"", OPEN, 0)]))
+    log.close()
+    data = bytearray(path.read_bytes())
+    data[end + 20] ^= 1
+    path.write_bytes(data)
+    assert recovered(tmp_path) == states[-1]
+    assert path.stat().st_size == end
+
+
+def test_a_batch_that_could_not_be_written_is_not_written_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log = TxnLog(tmp_path)
+    log.recover()
+    log.append(LoggedTxn(1, 1, [CreateTxn("/a", b"", OPEN, 0)]))
+    real = os.write
+    parts = iter([5])
+
+    def full(fd: int, data: bytes) -> int:
+        for length in parts:
+            return real(fd, data[:length])
+        raise OSError(errno.ENOSPC, "no space left")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, "write", full)
+        with pytest.raises(OSError, match="no space left"):
+            log.commit()
+    log.close()
+    assert only_log(tmp_path).stat().st_size == 5
+
+
+def test_only_one_server_has_the_folder(tmp_path: Path) -> None:
+    write(tmp_path, TXNS)
+    path = only_log(tmp_path)
+    log = TxnLog(tmp_path)
+    log.recover()
+    torn = path.read_bytes() + b"\0\0"  # a record that the server is just writing
+    path.write_bytes(torn)
+    with pytest.raises(BlockingIOError, match="another ZooKeeper server"):
+        recovered(tmp_path)
+    assert path.read_bytes() == torn
+    log.close()
+    assert recovered(tmp_path)
+
+
+def test_what_a_killed_server_had_not_synced_is_synced_before_it_is_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write(tmp_path, TXNS)
+    synced: list[int] = []
+    monkeypatch.setattr(os, "fdatasync", lambda fd: synced.append(os.fstat(fd).st_size))
+    log = TxnLog(tmp_path)
+    log.recover()
+    assert synced == [only_log(tmp_path).stat().st_size]
+    log.close()
+
+
+def test_a_crash_between_a_snapshot_and_its_new_log_loses_no_way_back(tmp_path: Path) -> None:
+    many: list[list[Txn]] = [[CreateTxn(f"/n{i}", b"x", OPEN, 0)] for i in range(40)]
+    write(tmp_path, many[:10])
+    folder = tmp_path / "kafka_py-1"
+    first = (folder / "log.1").read_bytes()
+    log = TxnLog(tmp_path, force_sync=False)
+    log.snapshot(log.recover())
+    log.close()
+    # The crash: snapshot.a is there, and log.1 will go on beyond it.
+    (folder / "log.b").unlink()
+    (folder / "log.1").write_bytes(first)
+    states = write(tmp_path, many[10:35], snap_count=10)
+    assert (folder / "log.1").exists()
+    for name in ("snapshot.14", "snapshot.1e"):
+        (folder / name).write_bytes(b"")
+    assert recovered(tmp_path) == states[-1]
+
+
+def test_a_log_that_no_snapshot_needs_is_not_read(tmp_path: Path) -> None:
+    many: list[list[Txn]] = [[CreateTxn(f"/n{i}", b"x", OPEN, 0)] for i in range(25)]
+    states = write(tmp_path, many, snap_count=10)
+    (tmp_path / "kafka_py-1" / "log.1").write_bytes(b"damaged")
+    assert recovered(tmp_path) == states[-1]
 
 
 def test_a_gap_in_the_log_stops_recovery(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import signal
 import socket
@@ -31,9 +32,11 @@ from kazoo.exceptions import (
 from kazoo.security import ACL, Id, make_digest_acl
 
 from kafka_py.embedded.zookeeper_server import ZooKeeperServer
+from kafka_py.testing.mock_time import MockTime
 from tests.embedded.servers import Server
 
 WAIT_S = 10
+CONNECT = struct.pack(">iiqiqi16s", 44, 0, 0, 5000, 0, 16, bytes(16))
 
 
 @contextlib.contextmanager
@@ -143,9 +146,18 @@ class TestBothServers:
         with connected(zk_connect, auth_data=[("digest", "joe:secret")]) as joe:
             assert joe.get("/mine")[0] == b"x"
             joe.create("/mine/c", b"")
+        check = client.transaction()
+        check.check("/mine", version=0)
+        assert [type(error) for error in check.commit()] == [NoAuthError]
         client.add_auth("digest", "joe:secret")
         assert client.get("/mine")[0] == b"x"
         assert client.get_acls("/mine")[0] == [acl]
+
+    @pytest.mark.parametrize("who", [("world", "joe"), ("digest", "joe"), ("nosuch", "anyone")], ids=str)
+    def test_access_lists_that_name_nobody_are_refused(self, client: Any, who: tuple[str, str]) -> None:
+        with pytest.raises(InvalidACLError):
+            client.create("/refused", b"", acl=[ACL(31, Id(*who))])
+        assert client.exists("/refused") is None
 
     def test_watches_fire_once_and_in_order(self, client: Any) -> None:
         events: list[tuple[str, str]] = []
@@ -328,6 +340,90 @@ class TestEmbedded:
                 sock.sendall(struct.pack(">i", len(request)) + request)
                 assert sock.recv(4096) == b""
             server.await_shutdown()
+
+    def test_a_client_that_does_not_take_its_answers_is_not_read_any_further(self, data_dir: Path) -> None:
+        large, count = b"x" * 900_000, 30
+        with ZooKeeperServer(data_dir, force_sync=False) as server, connected(server.connect_string) as client:
+            client.create("/large", large)
+            held = [0]
+
+            def look() -> None:
+                held[0] = max(held[0], *(len(connection._out) for connection in server.connections))
+
+            with socket.create_connection((server.host, server.port), timeout=WAIT_S) as sock:
+                sock.sendall(CONNECT)
+                assert len(sock.recv(4096)) == 40
+                get = struct.pack(">iii6sb", 4, 4, 6, b"/large", 0)
+                sock.sendall((struct.pack(">i", len(get)) + get) * count)
+                while held[0] < 1 << 22:
+                    server.run_on_server_thread(look)
+                server.run_on_server_thread(look)
+                answer = bytearray()
+                frame = 4 + 16 + 4 + len(large) + 68
+                while len(answer) < count * frame:
+                    answer += sock.recv(1 << 20)
+            assert len(answer) == count * frame
+            assert held[0] < (1 << 22) + 2 * frame
+
+    def test_a_connection_without_a_session_is_closed_after_a_while(self, data_dir: Path) -> None:
+        time = MockTime()
+        with (
+            ZooKeeperServer(data_dir, force_sync=False, tick_time=20, time=time, max_session_timeout=60_000) as server,
+            connected(server.connect_string, timeout=60.0) as client,
+            socket.create_connection((server.host, server.port), timeout=WAIT_S) as sock,
+        ):
+            sock.sendall(b"\0\0")
+            while len(server.connections) < 2:
+                server.run_on_server_thread(lambda: None)
+            time.sleep(10_001)
+            assert sock.recv(1) == b""
+            assert client.exists("/zookeeper")
+
+    def test_an_accept_that_fails_is_tried_again_after_a_pause(self, data_dir: Path) -> None:
+        class NoDescriptorsLeft:
+            """A listener that is ready, and cannot accept."""
+
+            def __init__(self, listener: socket.socket) -> None:
+                self.listener, self.calls = listener, 0
+
+            def fileno(self) -> int:
+                return self.listener.fileno()
+
+            def accept(self) -> tuple[socket.socket, Any]:
+                self.calls += 1
+                if self.calls < 3:
+                    raise OSError(errno.EMFILE, "Too many open files")
+                return self.listener.accept()
+
+            def close(self) -> None:
+                self.listener.close()
+
+        time = MockTime()
+        with ZooKeeperServer(data_dir, force_sync=False, tick_time=20, time=time) as server:
+            listener: Any = NoDescriptorsLeft(server._listener)  # type: ignore[arg-type]
+            server.run_on_server_thread(lambda: setattr(server, "_listener", listener))
+            with socket.create_connection((server.host, server.port), timeout=WAIT_S) as sock:
+                for calls in (1, 2):
+                    while listener.calls < calls:
+                        server.run_on_server_thread(lambda: None)
+                    for _ in range(50):
+                        server.run_on_server_thread(lambda: None)
+                    assert listener.calls == calls
+                    time.sleep(1000)
+                sock.sendall(b"ruok")
+                assert sock.recv(4) == b"imok"
+
+    def test_a_watch_that_has_fired_leaves_nothing(self, embedded_server: ZooKeeperServer) -> None:
+        watches = embedded_server.processor.watches
+        with connected(embedded_server.connect_string) as client:
+            before = {path for paths in watches._paths.values() for path in paths}
+            for i in range(5):
+                client.exists(f"/fired{i}", watch=lambda event: None)
+                client.create(f"/fired{i}", b"")
+                client.get_children(f"/fired{i}", watch=lambda event: None)
+                client.get(f"/fired{i}", watch=lambda event: None)
+                client.delete(f"/fired{i}")
+            assert {path for paths in watches._paths.values() for path in paths} == before
 
     @pytest.mark.slow
     def test_what_was_acknowledged_survives_kill_9(self, data_dir: Path) -> None:

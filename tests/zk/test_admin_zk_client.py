@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator, Mapping, Sequence
 
 import pytest
@@ -23,6 +24,7 @@ from kafka_py.common.errors import (
 from kafka_py.common.network.listener_name import ListenerName
 from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.common.utils.time import Time
+from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.zk.admin_zk_client import AdminZkClient
 from kafka_py.zk.kafka_zk_client import KafkaZkClient
 from kafka_py.zk.zk_data import BrokerInfo
@@ -45,6 +47,51 @@ def register(zk: KafkaZkClient, racks: Mapping[int, str | None]) -> None:
     for broker_id, rack in racks.items():
         end_point = EndPoint("host", 9092, ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT)
         zk.register_broker_in_zk(BrokerInfo(Broker(broker_id, (end_point,), rack), 4, -1))
+
+
+def test_two_that_grow_a_topic_at_once_do_not_take_each_others_partitions(
+    zk: KafkaZkClient, admin: AdminZkClient
+) -> None:
+    brokers = [BrokerMetadata(0)]
+    existing = {0: [0]}
+    admin.create_or_update_topic_partition_assignment_path_in_zk("test", existing)
+    admin.add_partitions("test", existing, brokers, 5)
+    with pytest.raises(InvalidPartitionsException, match="increased to 5 in the meantime"):
+        admin.add_partitions("test", existing, brokers, 3)
+    assert zk.get_topic_partition_count("test") == 5
+
+
+def test_a_topic_keeps_its_overrides_when_another_thread_creates_it_at_the_same_time(
+    zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    checked, created = CountDownLatch(1), CountDownLatch(1)
+    configs: dict[str, dict[str, str]] = {"slow": {}, "fast": {"cleanup.policy": "compact"}}
+    won: list[str] = []
+
+    def create(name: str) -> None:
+        try:
+            create_in_zk = AdminZkClient(zk).create_or_update_topic_partition_assignment_path_in_zk
+            create_in_zk("test", {0: [0]}, configs[name])
+            won.append(name)
+        except TopicExistsException:
+            created.count_down()
+
+    write = zk.set_or_create_entity_configs
+
+    def give_the_fast_one_time(kind: str, topic: str, config: Mapping[str, str]) -> None:
+        if threading.current_thread() is slow:
+            checked.count_down()
+            created.await_(100)
+        write(kind, topic, config)
+
+    monkeypatch.setattr(zk, "set_or_create_entity_configs", give_the_fast_one_time)
+    slow = threading.Thread(target=create, args=["slow"], daemon=True)
+    slow.start()
+    assert checked.await_(10_000)
+    create("fast")
+    slow.join()
+    (winner,) = won
+    assert zk.get_entity_configs("topics", "test") == configs[winner]
 
 
 @pytest.mark.ported("AdminZkClientTest.testManualReplicaAssignment")

@@ -345,6 +345,22 @@ def test_controller(zk: KafkaZkClient, other: KafkaZkClient) -> None:
     zk.delete_controller()
 
 
+def test_an_ephemeral_node_that_is_left_from_our_session_before_is_replaced(
+    zk: KafkaZkClient, other: KafkaZkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zk.create_top_level_paths()
+    zk.register_broker_in_zk(info(1))
+    other.register_broker_in_zk(info(2))
+    # As after an expiry: the client goes on with another session, and the ensemble still keeps the node of the old one.
+    monkeypatch.setattr(zk, "_zoo_keeper_client", other._zoo_keeper_client)
+    zk.register_broker_in_zk(info(1, "new.host"))
+    found = zk.get_broker(1)
+    assert found is not None
+    assert found.end_points[0].host == "new.host"
+    _, stat = zk.get_data_and_stat("/brokers/ids/1")
+    assert stat.ephemeral_owner == other._zoo_keeper_client.session_id
+
+
 @pytest.mark.ported("KafkaZkClientTest.testZNodeChangeHandlerForDataChange")
 def test_change_handler_with_existence_check(zk: KafkaZkClient) -> None:
     latch = CountDownLatch(1)

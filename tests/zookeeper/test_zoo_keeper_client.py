@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import struct
 import threading
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo.protocol.states import KeeperState as KazooKeeperState
 
 from kafka_py.common.utils.time import Time
+from kafka_py.embedded.data_tree import TreeException
+from kafka_py.embedded.request_processor import OpCode
 from kafka_py.embedded.zookeeper_server import ZooKeeperServer
 from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.zookeeper.keeper_exception import NoNodeException
@@ -477,6 +482,130 @@ class TestReconnect:
         embedded_server.run_on_server_thread(change_unseen)
         assert data.called.await_(WAIT_MS)
         assert data.events == ["data change"]
+
+    @pytest.mark.parametrize(
+        "message",
+        [
+            b"\0",
+            struct.pack(">iqi", 12345, 0, 0),
+            struct.pack(">iqi", -4, 0, 0),
+            struct.pack(">iqiiii", -1, -1, 0, 99, 3, 0),
+        ],
+        ids=["shorter than a header", "not asked for", "credentials not sent", "event of an unknown type"],
+    )
+    def test_an_answer_without_sense_costs_the_connection_not_the_session(
+        self, client: ZooKeeperClient, embedded_server: ZooKeeperServer, message: bytes
+    ) -> None:
+        session = client.session_id
+
+        def send() -> None:
+            for connection in embedded_server.connections:
+                if connection.session_id == session:
+                    connection._send(message)
+
+        embedded_server.run_on_server_thread(send)
+        while (code := codes(client, GetDataRequest("/"))[0]) is Code.CONNECTIONLOSS:
+            client.wait_until_connected()
+        assert (code, client.session_id) == (Code.OK, session)
+
+    def test_an_error_number_that_nobody_knows_is_an_answer(
+        self, client: ZooKeeperClient, embedded_server: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        session = client.session_id
+        handle = client.current_zoo_keeper
+        throttled: Any = -127
+
+        def refuse(connection: Any, reader: Any) -> Any:
+            raise TreeException(throttled)
+
+        monkeypatch.setitem(embedded_server.processor._operations, OpCode.GET_ACL, refuse)
+        assert codes(client, GetAclRequest("/"), GetDataRequest("/")) == [Code.APIERROR, Code.OK]
+        assert (client.session_id, client.current_zoo_keeper) == (session, handle)
+
+    def test_more_watches_than_fit_into_one_request_survive(
+        self, client: ZooKeeperClient, embedded_server: ZooKeeperServer
+    ) -> None:
+        session = client.session_id
+        paths = [f"/{'x' * 400}{number}" for number in range(3_000)]
+        handler = NodeHandler(max(paths))
+        client.register_z_node_change_handler(handler)
+        client.current_zoo_keeper._exist_watches.update(paths)
+        embedded_server.drop_connections()
+        while codes(client, create(handler.path)) == [Code.CONNECTIONLOSS]:
+            client.wait_until_connected()
+        assert handler.called.await_(WAIT_MS)
+        assert (handler.events, client.session_id) == (["creation"], session)
+        assert codes(client, DeleteRequest(handler.path, -1)) == [Code.OK]
+
+    def test_a_request_that_is_queued_just_after_the_end_of_the_session_is_answered(
+        self, embedded_server: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        connected, ended, answered = CountDownLatch(1), CountDownLatch(1), CountDownLatch(1)
+
+        def watcher(event: WatchedEvent) -> None:
+            (ended if event.state is KeeperState.EXPIRED else connected).count_down()
+
+        handle = ZooKeeper(embedded_server.connect_string, 6000, watcher)
+        assert connected.await_(WAIT_MS)
+        kazoo = handle._client
+
+        def look_and_queue_too_late(request: Any, reply: Any) -> None:
+            embedded_server.expire_session(handle.get_session_id())
+            assert ended.await_(WAIT_MS)
+            kazoo._queue.append((request, reply))
+
+        monkeypatch.setattr(kazoo, "_call", look_and_queue_too_late)
+        found: list[Code] = []
+
+        def callback(code: Code, result: Any) -> None:
+            found.append(code)
+            answered.count_down()
+
+        handle.get_data("/", False, callback)
+        assert answered.await_(1000)
+        assert found == [Code.SESSIONEXPIRED]
+        handle.close()
+
+    def test_a_request_to_a_handle_that_is_being_closed_is_answered_once(
+        self, embedded_server: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        handle = ZooKeeper(embedded_server.connect_string, 6000, lambda event: None)
+        handle.close()
+        # As its caller saw it a moment before the end.
+        monkeypatch.setattr(handle._client, "_state", KazooKeeperState.CONNECTED)
+        found: list[Code] = []
+        handle.get_data("/", False, lambda code, result: found.append(code))
+        assert found == [Code.SESSIONEXPIRED]
+
+    def test_who_waits_for_a_connection_hears_that_the_client_was_closed(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        server = ZooKeeperServer(tmp_path, force_sync=False).startup()
+        client = ZooKeeperClient(server.connect_string, 6000, 6000, 2, Time.SYSTEM)
+        waiting, condition = CountDownLatch(1), client._is_connected_or_expired_condition
+        wait = condition.await_
+
+        def tell_and_wait(timeout_ms: float | None) -> bool:
+            waiting.count_down()
+            return wait(timeout_ms)
+
+        monkeypatch.setattr(condition, "await_", tell_and_wait)
+        server.shutdown()
+        while codes(client, GetDataRequest("/")) != [Code.CONNECTIONLOSS]:
+            pass
+        heard = CountDownLatch(1)
+
+        def wait_for_it() -> None:
+            with pytest.raises(ZooKeeperClientExpiredException):
+                client.wait_until_connected()
+            heard.count_down()
+
+        waiter = threading.Thread(target=wait_for_it, daemon=True)
+        waiter.start()
+        assert waiting.await_(WAIT_MS)
+        client.close()
+        assert heard.await_(WAIT_MS)
+        waiter.join()
 
     @pytest.mark.slow
     @pytest.mark.ported("ZooKeeperClientTest.testConnectionLossRequestTermination")
