@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 
 
+MAGIC_WITH_EPOCHS = 2  # RecordBatch.MAGIC_VALUE_V2
 _NONE = Errors.NONE
 
 
@@ -43,7 +44,11 @@ class Partition(PartitionReplicas):
         in Kafka: an ISR that is in use but not recorded could lose data), never under _append_lock.
     Differs: appends and fetches read `_leader_state`, replaced as a whole under leader_isr_update_lock, instead of
         taking the read lock per request; `_append_lock` keeps a change of leader or high watermark out of an append
-        in progress. A follower's Fetch takes the write lock only if the ISR has to grow.
+        in progress. A follower's Fetch takes the write lock only if the ISR has to grow; meanwhile others may move
+        the high watermark, but not past the replica that joins. As from 2.0.1 and 2.1 on, a replica joins the ISR
+        only with all that the leader had at its election (KAFKA-7128), and a leader epoch is noted in the epoch cache
+        when it begins (KAFKA-7415); a follower that missed a leader epoch cuts its log anew (KAFKA-7164). 1.1.1 could
+        lose acknowledged records in all three cases.
     Left out: equals, hashCode, toString -- `__eq__`, `__hash__`, `__repr__`
     """
 
@@ -81,13 +86,31 @@ class Partition(PartitionReplicas):
             self._zk_version = base_state.zk_version
             is_new_leader = self._leader_replica_id_opt != self._local_broker_id
             self._reset_followers(leader_replica, cur_leader_log_end_offset, is_new_leader)
-            # last of all: from here on appends are let in
-            self.leader_replica_id_opt = self._local_broker_id
+            # no append of the old epoch may come between the start of the new one and its publication
+            with self._append_lock:
+                self._start_leader_epoch(leader_replica)
+                # last of all: from here on appends are let in
+                self.leader_replica_id_opt = self._local_broker_id
             # with an ISR of one the high watermark may move at once
             leader_hw_incremented = self._maybe_increment_leader_hw(leader_replica)
         if leader_hw_incremented:
             self._try_complete_delayed_requests()
         return is_new_leader
+
+    def _start_leader_epoch(self, leader_replica: Replica) -> None:
+        """Note where this leader epoch begins, also in the epoch cache. Caller holds _append_lock.
+
+        With the first append it would be too late: until then a follower that has records of an epoch between the
+        leader's last two would hear of no end of it, and cut its log at a high watermark that lags (KAFKA-7415).
+        Nothing can be lost that way while the log has never had a record. In formats below 2 batches have no epoch,
+        and the cache stays empty.
+        """
+        log = log_of(leader_replica)
+        start_offset = self._leader_epoch_start_offset = log.log_end_offset
+        epochs = leader_replica.epochs
+        magic = log.config.message_format_version.message_format_version.value
+        if epochs is not None and start_offset > 0 and magic >= MAGIC_WITH_EPOCHS:
+            epochs.assign(self._leader_epoch, start_offset)
 
     def _reset_followers(self, leader_replica: Replica, leader_log_end_offset: int, is_new_leader: bool) -> None:
         """Start the lag clocks of all followers; those in sync count as caught up now."""
@@ -104,7 +127,10 @@ class Partition(PartitionReplicas):
     def make_follower(
         self, controller_id: int, partition_state_info: LeaderAndIsrRequest.PartitionState, correlation_id: int
     ) -> bool:
-        """Follow the leader named by the controller; False if it is the same leader as before."""
+        """Follow the leader named by the controller; False if it is the same leader as before.
+
+        True as well when an epoch was missed: another may have led in it, to whose log the leader has cut its own.
+        """
         with self.leader_isr_update_lock.write_lock():
             base_state = partition_state_info.base_partition_state
             new_assigned_replicas = list(base_state.replicas)
@@ -114,9 +140,11 @@ class Partition(PartitionReplicas):
             for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self._in_sync_replicas = frozenset()
+            same_leader = (
+                self._leader_replica_id_opt == base_state.leader and base_state.leader_epoch <= self._leader_epoch + 1
+            )
             self._leader_epoch = base_state.leader_epoch
             self._zk_version = base_state.zk_version
-            same_leader = self._leader_replica_id_opt == base_state.leader
             self.leader_replica_id_opt = base_state.leader
             return not same_leader
 
@@ -132,11 +160,13 @@ class Partition(PartitionReplicas):
 
     def update_replica_log_read_result(self, replica: Replica, log_read_result: LogReadResult) -> bool:
         """Take in a follower's Fetch; True if high or low watermark moved (delayed requests were then looked at)."""
-        purgatory = self.replica_manager.delayed_delete_records_purgatory
-        # the low watermark matters only to a DeleteRecords that waits
-        old_leader_lw = self.low_watermark_if_leader if purgatory.delayed > 0 else -1
+        watches = self.replica_manager.delayed_delete_records_purgatory.watches
+        key = self._request_key
+        # The low watermark matters only to a DeleteRecords that waits. It is in the watch list before it looks a last
+        # time, in the timer, which Kafka asks, only afterwards.
+        old_leader_lw = self._low_watermark_or_unknown() if watches(key) else -1
         replica.update_log_read_result(log_read_result)
-        new_leader_lw = self.low_watermark_if_leader if purgatory.delayed > 0 else -1
+        new_leader_lw = self._low_watermark_or_unknown() if watches(key) else -1
         leader_hw_incremented = self.maybe_expand_isr(replica.broker_id, log_read_result)
         result = new_leader_lw > old_leader_lw or leader_hw_incremented
         if result:
@@ -150,9 +180,11 @@ class Partition(PartitionReplicas):
         return result
 
     def maybe_expand_isr(self, replica_id: int, log_read_result: LogReadResult) -> bool:
-        """Let an assigned replica into the ISR once its log end is at the high watermark; True if that moved.
+        """Let an assigned replica into the ISR when it has all that may be committed; True if the high watermark moved.
 
-        A replica that lags longer than replica.lag.time.max.ms is let in as well: followers judge by offset too.
+        That is: all below the high watermark, and all that the leader had when its epoch began, for a new leader's
+        high watermark may lag behind what its predecessor had committed. A replica that lags longer than
+        replica.lag.time.max.ms is let in as well: followers judge by offset too.
         """
         replica = self.get_replica(replica_id)
         if replica is not None and replica not in self._in_sync_replicas:
@@ -163,17 +195,35 @@ class Partition(PartitionReplicas):
                 if (
                     replica not in self._in_sync_replicas
                     and any(r.broker_id == replica_id for r in self.assigned_replicas)
-                    and replica.log_end_offset.offset_diff(leader_replica.high_watermark) >= 0
+                    and self._begin_to_join(replica, leader_replica)
                 ):
                     new_in_sync_replicas = self._in_sync_replicas | {replica}
                     self.info("Expanding ISR from %s to %s", ids(self._in_sync_replicas), ids(new_in_sync_replicas))
-                    self._update_isr(new_in_sync_replicas)
+                    try:
+                        self._update_isr(new_in_sync_replicas)
+                    finally:
+                        with self._append_lock:
+                            self._joining_replica = None
                     self.replica_manager.isr_expand_rate.mark()
         leader_replica = self.leader_replica_if_local
         if leader_replica is None:
             return False  # a deposed leader has no high watermark to move
         # even of a replica that was in the ISR before, the log end may have been what held the high watermark back
         return self._maybe_increment_leader_hw(leader_replica, log_read_result.fetch_time_ms)
+
+    def _begin_to_join(self, replica: Replica, leader_replica: Replica) -> bool:
+        """If the replica may join the ISR, have it hold the high watermark back from this moment on.
+
+        While the new ISR is on its way to ZooKeeper, the other replicas' Fetches go on moving the high watermark.
+        """
+        with self._append_lock:
+            end = replica.log_end_offset
+            if end.offset_diff(leader_replica.high_watermark) < 0:
+                return False
+            if end.message_offset < self._leader_epoch_start_offset:
+                return False
+            self._joining_replica = replica
+            return True
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, Errors]:
         """For acks=-1: (is everything below `required_offset` on all of the ISR, error).
@@ -188,6 +238,10 @@ class Partition(PartitionReplicas):
         leader_replica = state.leader_replica
         if leader_replica.high_watermark.message_offset < required_offset:
             return False, _NONE
+        # looked at again: it may have been the ISR shrinking, just now, that let the high watermark move
+        state = self._leader_state
+        if state is None:
+            return False, Errors.NOT_LEADER_FOR_PARTITION
         if log_of(leader_replica).config.min_in_sync_replicas <= state.in_sync_size:
             return True, _NONE
         return True, Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND
@@ -237,14 +291,15 @@ class Partition(PartitionReplicas):
         return False
 
     def _smallest_log_end_offset(self, cur_time: int | None) -> LogOffsetMetadata:
+        """Of the replicas that count for the high watermark. Caller holds _append_lock."""
         now = self._time.milliseconds() if cur_time is None else cur_time
         max_lag = self.replica_manager.config.replica_lag_time_max_ms
-        in_sync = self._in_sync_replicas
+        in_sync, joining = self._in_sync_replicas, self._joining_replica
         return min(
             (
                 r.log_end_offset
                 for r in self.assigned_replicas
-                if now - r.last_caught_up_time_ms <= max_lag or r in in_sync
+                if now - r.last_caught_up_time_ms <= max_lag or r in in_sync or r is joining
             ),
             key=message_offset,
         )
@@ -266,6 +321,13 @@ class Partition(PartitionReplicas):
             ),
             default=0,
         )
+
+    def _low_watermark_or_unknown(self) -> int:
+        """-1 on a deposed leader, whose other partitions a follower's Fetch is to be answered for."""
+        try:
+            return self.low_watermark_if_leader
+        except NotLeaderForPartitionException:
+            return -1
 
     def _try_complete_delayed_requests(self) -> None:
         """Look at the requests that wait for this partition. Called without leader_isr_update_lock.

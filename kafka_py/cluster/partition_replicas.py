@@ -50,7 +50,11 @@ class LeaderState(NamedTuple):
 
 
 class PartitionReplicas(KafkaMetricsGroup):
-    """Replicas and leadership of a Partition, and the snapshot of them that appends read."""
+    """Replicas and leadership of a Partition, and the snapshot of them that appends read.
+
+    Differs: a new log asks for its settings a second time, when changes of them can reach it. 1.1.1 misses a change
+        that comes while the log is made, a min.insync.replicas for example, until the next one.
+    """
 
     def __init__(
         self,
@@ -77,6 +81,9 @@ class PartitionReplicas(KafkaMetricsGroup):
         self._leader_replica_id_opt: int | None = None  # volatile: writer under leader_isr_update_lock
         self._in_sync_replicas: frozenset[Replica] = frozenset()  # volatile: writer under leader_isr_update_lock
         self._leader_state: LeaderState | None = None  # volatile: writer under _append_lock
+        # not in the ISR yet, but about to be: counts for the high watermark
+        self._joining_replica: Replica | None = None  # guarded by: _append_lock
+        self._leader_epoch_start_offset = 0  # guarded by: _append_lock
         # of the controller that decided on the present leader; a broker learns it from its first LeaderAndIsr
         self._controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
         self._request_key = TopicPartitionOperationKey(topic, partition_id)  # const
@@ -209,10 +216,13 @@ class PartitionReplicas(KafkaMetricsGroup):
             return Replica(replica_id, self.topic_partition, self._time)
         manager = self.replica_manager
         log_manager = manager.log_manager
-        props = AdminZkClient(manager.zk_client).fetch_entity_config(ConfigType.TOPIC, self.topic)
-        config = LogConfig.from_props(log_manager.current_default_config.originals(), props)
         is_future = replica_id == Request.FUTURE_LOCAL_REPLICA_ID
+        is_made_here = log_manager.get_log(self.topic_partition, is_future) is None
+        defaults, props = log_manager.current_default_config, self._topic_props()
+        config = LogConfig.from_props(defaults.originals(), props)
         log = log_manager.get_or_create_log(self.topic_partition, config, is_new, is_future)
+        if is_made_here:
+            self._take_over_missed_config(log, defaults, props)
         checkpoint = manager.high_watermark_checkpoints.get(parent_dir(log))
         if checkpoint is None:  # failed a moment ago; the log manager is still to hear of it
             raise KafkaStorageException(f"Log directory {parent_dir(log)} is offline")
@@ -221,6 +231,16 @@ class PartitionReplicas(KafkaMetricsGroup):
             self.info("No checkpointed highwatermark is found for partition %s", self.topic_partition)
         offset = min(offset_map.get(self.topic_partition, 0), log.log_end_offset)
         return Replica(replica_id, self.topic_partition, self._time, offset, log)
+
+    def _topic_props(self) -> dict[str, str]:
+        return AdminZkClient(self.replica_manager.zk_client).fetch_entity_config(ConfigType.TOPIC, self.topic)
+
+    def _take_over_missed_config(self, log: Log, defaults: LogConfig, props: dict[str, str]) -> None:
+        """Read the settings again: whoever takes over changes did not find the log while it was made (KAFKA-8813)."""
+        present_props, present_defaults = self._topic_props(), self.replica_manager.log_manager.current_default_config
+        if present_props != props or present_defaults is not defaults:
+            changed = {*props, *present_props}
+            log.update_config(changed, LogConfig.from_props(present_defaults.originals(), present_props))
 
     def get_replica(self, replica_id: int | None = None) -> Replica | None:
         """The replica of that id (default: the local one), or None."""

@@ -10,10 +10,12 @@ from __future__ import annotations
 import fnmatch
 import http.server
 import json
+import logging
 import math
+import sys
 import urllib.parse
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import prometheus_client
 from prometheus_client.core import Metric
@@ -207,11 +209,18 @@ class _HttpServer(http.server.ThreadingHTTPServer):
         set_os_thread_name("kafka-py-metrics-request")
         super().process_request_thread(request, client_address)
 
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """Log what went wrong with a request; a client that left before it had its answer is no news."""
+        error = sys.exc_info()[1]
+        level = logging.DEBUG if isinstance(error, ConnectionError | TimeoutError) else logging.ERROR
+        MetricsExporter.logger.underlying.log(level, "Error while answering %s", client_address, exc_info=error)
+
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     """Looks the page up and writes it."""
 
     pages: Mapping[str, PageFunction] = {}
+    timeout: ClassVar[float | None] = 30.0  # s; a silent client must not keep its thread and descriptor for ever
 
     def do_GET(self) -> None:  # the name http.server calls
         """Answer a GET."""

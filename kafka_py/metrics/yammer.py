@@ -13,6 +13,7 @@ from __future__ import annotations
 import heapq
 import math
 import random
+import sys
 from _thread import get_ident
 from collections.abc import Callable, Iterator
 from operator import mul
@@ -318,7 +319,8 @@ class ExponentiallyDecayingSample:
     """A reservoir that holds mostly values of the last five minutes.
 
     Each value gets the priority exp(alpha * age of the reservoir in s) / random; the 1028 highest stay. Once an hour
-    all priorities are scaled back, before the exponent overflows.
+    all priorities are scaled back, before the exponent overflows; after 14 hours without values the old ones' would
+    be 0, so none gets below the smallest normal number.
 
     Mirrors: com.yammer.metrics.stats.ExponentiallyDecayingSample
     Differs: a heap in place of a concurrent sorted map, and one clock reading for a batch of values.
@@ -355,7 +357,7 @@ class ExponentiallyDecayingSample:
         """Start the clock anew and keep the order of what is there."""
         factor = math.exp(-self._alpha * ((now_ns - self._start_ns) // 1_000_000_000))
         self._start_ns = now_ns
-        self._heap = [(priority * factor, value) for priority, value in self._heap]
+        self._heap = [(max(priority * factor, sys.float_info.min), value) for priority, value in self._heap]
 
     def snapshot(self) -> Snapshot:
         """What the reservoir holds."""
@@ -665,8 +667,13 @@ class MetricsRegistry:
 
     def remove_metric(self, name: MetricName) -> None:
         """Forget the metric of that name, if there is one."""
-        if self._metrics.remove(name) is not None and self._server is not None:
-            self._server.unregister(name.m_bean_name)
+
+        def remove(_: MetricName, metric: Metric) -> None:
+            # In one step with the metric: one made anew meanwhile must keep its bean.
+            if self._server is not None:
+                self._server.unregister(name.m_bean_name)
+
+        self._metrics.compute_if_present(name, remove)
 
     def all_metrics(self) -> dict[MetricName, Metric]:
         """A snapshot of all metrics by name."""

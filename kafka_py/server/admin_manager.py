@@ -79,8 +79,11 @@ class AdminManager(AdminManagerConfigs):
 
     @property
     def has_delayed_topic_operations(self) -> bool:
-        """Whether a request waits for a topic to appear or vanish."""
-        return self._topic_purgatory.delayed != 0
+        """Whether a request waits for a topic to appear or vanish.
+
+        Asked of the watch lists: the timer, which Kafka asks, hears of a request only after its last look.
+        """
+        return self._topic_purgatory.watched != 0
 
     def try_complete_delayed_topic_operations(self, topic: str) -> None:
         """Look again at the requests that wait for this topic."""

@@ -51,6 +51,8 @@ class DynamicLogConfig(Logging):
     """Topic defaults: changed ones reach every log that does not override them.
 
     Mirrors: kafka.server.DynamicLogConfig
+    Differs: a log.retention.ms that is taken back gives way to the minutes or hours of server.properties. Kafka keeps
+        it until the next start, and deletes by it what should stay.
     """
 
     # The format is left out: all brokers of the cluster would have to know it.
@@ -60,6 +62,16 @@ class DynamicLogConfig(Logging):
     )
     KAFKA_CONFIG_TO_LOG_CONFIG_NAME: ClassVar[Mapping[str, str]] = {
         broker: topic for topic, broker in LogConfig.TOPIC_CONFIG_SYNONYMS.items()
+    }
+
+    _COARSER_UNITS: ClassVar[Mapping[str, Sequence[tuple[str, int]]]] = {
+        KafkaConfig.LOG_RETENTION_TIME_MILLIS_PROP: (
+            (KafkaConfig.LOG_RETENTION_TIME_MINUTES_PROP, 60_000),
+            (KafkaConfig.LOG_RETENTION_TIME_HOURS_PROP, 3_600_000),
+        ),
+        KafkaConfig.LOG_ROLL_TIME_MILLIS_PROP: ((KafkaConfig.LOG_ROLL_TIME_HOURS_PROP, 3_600_000),),
+        KafkaConfig.LOG_ROLL_TIME_JITTER_MILLIS_PROP: ((KafkaConfig.LOG_ROLL_TIME_JITTER_HOURS_PROP, 3_600_000),),
+        KafkaConfig.LOG_FLUSH_INTERVAL_MS_PROP: ((KafkaConfig.LOG_FLUSH_SCHEDULER_INTERVAL_MS_PROP, 1),),
     }
 
     def __init__(self, log_manager: LogManager) -> None:
@@ -83,13 +95,24 @@ class DynamicLogConfig(Logging):
         manager = self._log_manager
         new_defaults = dict(manager.current_default_config.originals())
         for name, value in configs.items():
-            if name in self.RECONFIGURABLE_CONFIGS and value is not None:
-                new_defaults[self.KAFKA_CONFIG_TO_LOG_CONFIG_NAME[name]] = value
+            if name in self.RECONFIGURABLE_CONFIGS:
+                in_force = self._in_coarser_unit(name, configs) if value is None else value
+                if in_force is not None:
+                    new_defaults[self.KAFKA_CONFIG_TO_LOG_CONFIG_NAME[name]] = in_force
         manager.reconfigure_default_log_config(LogConfig(new_defaults))
         for log in manager.all_logs:
             overridden = log.config.overridden_configs
             own = {name: value for name, value in log.config.originals().items() if name in overridden}
             log.update_config(set(new_defaults), LogConfig({**new_defaults, **own}, overridden))
+
+    @classmethod
+    def _in_coarser_unit(cls, name: str, configs: Mapping[str, Any]) -> int | None:
+        """What holds for a time that is not set in ms: the minutes, else the hours; None for other options."""
+        for coarser, ms in cls._COARSER_UNITS.get(name, ()):
+            value = configs.get(coarser)
+            if value is not None:
+                return max(int(value) * ms, -1)
+        return None
 
 
 class DynamicThreadPool:

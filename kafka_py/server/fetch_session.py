@@ -458,6 +458,8 @@ class FetchSessionCache(KafkaMetricsGroup):
         """`eviction_ms`: how long a session must be unused to count as stale, and how long a new one is safe."""
         self._max_entries = max_entries  # const
         self._eviction_ms = eviction_ms  # const
+        # uses of a session in a row are noted so many ms apart
+        self.touch_interval_ms = eviction_ms // 100  # const
         self.lock = ReentrantLock()
         self._num_partitions = 0  # guarded by: lock
         self._sessions: dict[int, FetchSession] = {}  # guarded by: lock
@@ -591,6 +593,10 @@ class FetchManager(Logging):
     """Finds out for each Fetch request what kind of context it has.
 
     Mirrors: kafka.server.FetchManager
+    Differs: a use of a session is noted, now and then, as from 2.3.2 on (KAFKA-9137). 1.1.1 never does, so that
+        every session counts as stale two minutes after it began, a follower's in constant use as well. A session
+        that is closed for want of partitions moves on to its next epoch: a request of it that still waits is
+        answered with INVALID_FETCH_SESSION_EPOCH, where Kafka's fails without an answer.
     """
 
     def __init__(self, time: Time, cache: FetchSessionCache) -> None:
@@ -669,9 +675,12 @@ class FetchManager(Logging):
                     self.partitions_to_log_string(removed),
                 )
             cache.remove(session)
+            # an earlier request that still waits must not look for its partitions
+            session.epoch = JFetchMetadata.next_epoch(session.epoch)
             return SessionlessFetchContext(fetch_data)
-        if session.size() != session.cached_size:
-            cache.touch(session, session.last_used_ms)
+        now = self._time.milliseconds()
+        if len(session.partition_map) != session.cached_size or now - session.last_used_ms > cache.touch_interval_ms:
+            cache.touch(session, now)
         session.epoch = JFetchMetadata.next_epoch(session.epoch)
         if self.is_debug_enabled:
             self.debug(

@@ -13,6 +13,7 @@ from kafka_py.common.errors import (
     KafkaStorageException,
     NotLeaderForPartitionException,
     UnknownTopicOrPartitionException,
+    UnsupportedCompressionTypeException,
     UnsupportedForMessageFormatException,
 )
 from kafka_py.common.protocol.errors import Errors
@@ -211,23 +212,29 @@ class KafkaApisRecords(KafkaApisBase):
         def process_response_callback(
             response_partition_data: Sequence[tuple[TopicPartition, FetchPartitionData]],
         ) -> None:
-            """Runs once there is enough to send, here or on the thread that completes the delayed fetch."""
-            partitions: dict[TopicPartition, FetchResponse.PartitionData] = {}
-            partition_data = FetchResponse.PartitionData
-            for tp, data in response_partition_data:
-                lso = data.last_stable_offset
-                partitions[tp] = partition_data(
-                    data.error,
-                    data.high_watermark,
-                    FetchResponse.INVALID_LAST_STABLE_OFFSET if lso is None else lso,
-                    data.log_start_offset,
-                    data.aborted_transactions,
-                    data.records,
-                )
-            if erroneous:
-                partitions.update(erroneous)
-            unconverted = fetch_context.update_and_generate_response_data(partitions)
-            self._send_fetch_response(request, fetch_request, fetch_context, unconverted)
+            """Runs once there is enough to send, here or on the thread that completes the delayed fetch.
+
+            What goes wrong is answered here: that thread may be at work for a producer, which it does not concern.
+            """
+            try:
+                partitions: dict[TopicPartition, FetchResponse.PartitionData] = {}
+                partition_data = FetchResponse.PartitionData
+                for tp, data in response_partition_data:
+                    lso = data.last_stable_offset
+                    partitions[tp] = partition_data(
+                        data.error,
+                        data.high_watermark,
+                        FetchResponse.INVALID_LAST_STABLE_OFFSET if lso is None else lso,
+                        data.log_start_offset,
+                        data.aborted_transactions,
+                        data.records,
+                    )
+                if erroneous:
+                    partitions.update(erroneous)
+                unconverted = fetch_context.update_and_generate_response_data(partitions)
+                self._send_fetch_response(request, fetch_request, fetch_context, unconverted)
+            except Exception as e:  # noqa: BLE001 -- whatever it is, it belongs to this request and to no other
+                self._handle_error(request, e)
 
         if not interesting:
             process_response_callback(())
@@ -323,7 +330,8 @@ class KafkaApisRecords(KafkaApisBase):
         """Down-convert what the client could not read.
 
         The topic's own format decides whether the records are looked at: one that was set back to an older format
-        keeps newer records, which then go out as they are, as in Kafka.
+        keeps newer records, which then go out as they are, as in Kafka. What cannot be converted (zstd, which no older
+        format knows, or a damaged batch) is an error of this partition, as from 2.1 on; in 1.1.1 of the whole request.
         """
         version_id = request.header.api_version
         magic = self.replica_manager.get_magic(tp)
@@ -349,7 +357,14 @@ class KafkaApisRecords(KafkaApisBase):
             to_magic,
             request.header.client_id,
         )
-        converted = data.records.down_convert(to_magic, fetch_context.get_fetch_offset(tp) or 0, self.time)
+        try:
+            converted = data.records.down_convert(to_magic, fetch_context.get_fetch_offset(tp) or 0, self.time)
+        except UnsupportedCompressionTypeException as e:
+            self.trace("Cannot down convert records from partition %s: %s", tp, e)
+            return _fetch_error(Errors.UNSUPPORTED_COMPRESSION_TYPE)
+        except ApiException as e:
+            self.error("Error while down converting records from partition %s", tp, exc=e)
+            return _fetch_error(Errors.for_exception(e))
         self._update_records_processing_stats(request, tp, converted.records_processing_stats())
         return FetchResponse.PartitionData(
             data.error,

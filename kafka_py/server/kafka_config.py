@@ -317,9 +317,9 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
 
     @property
     def data_plane_listeners(self) -> list[EndPoint]:
-        """Where everybody else is served [3.7.1]."""
-        name = self.get(self.CONTROL_PLANE_LISTENER_NAME_PROP)
-        return [end_point for end_point in self.listeners if end_point.listener_name.value() != name]
+        """Where everybody else is served [3.7.1]; the name counts in any case, as for control_plane_listener."""
+        name = self.control_plane_listener_name
+        return [end_point for end_point in self.listeners if end_point.listener_name != name]
 
     def _get_inter_broker_listener_name_and_security_protocol(self) -> tuple[ListenerName, SecurityProtocol]:
         name = self.get(self.INTER_BROKER_LISTENER_NAME_PROP)

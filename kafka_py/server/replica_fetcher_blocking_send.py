@@ -13,6 +13,7 @@ from kafka_py.clients.api_versions import ApiVersions
 from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
 from kafka_py.clients.network_client import NetworkClient
 from kafka_py.clients.network_client_utils import NetworkClientUtils
+from kafka_py.common.errors import DisconnectException
 from kafka_py.common.network.channel_builders import ChannelBuilders
 from kafka_py.common.network.network_receive import NetworkReceive
 from kafka_py.common.network.selectable import Selectable
@@ -39,15 +40,43 @@ class BlockingSend(ABC):
         """The answer. Raises OSError when the connection fails."""
 
     @abstractmethod
+    def initiate_close(self) -> None:
+        """Have the request under way, and every later one, end with an error. Any thread may ask for it."""
+
+    @abstractmethod
     def close(self) -> None:
         """Give the connection up."""
+
+
+class _ClosableClient(NetworkClient):
+    """A client that another thread can have stop waiting (NetworkClient.initiateClose, of 2.1 and later)."""
+
+    _closing = False  # volatile: whoever stops the fetcher
+
+    def initiate_close(self) -> None:
+        """Have poll raise from now on, also the one under way."""
+        self._closing = True
+        self.wakeup()
+
+    def poll(self, timeout: int, now: int) -> list[ClientResponse]:
+        """As in NetworkClient; DisconnectException once the client is to be closed."""
+        self._ensure_active()
+        responses = super().poll(timeout, now)
+        self._ensure_active()
+        return responses
+
+    def _ensure_active(self) -> None:
+        if self._closing:
+            raise DisconnectException("The connection is being closed")
 
 
 class ReplicaFetcherBlockingSend(BlockingSend):
     """A follower's connection to its leader.
 
     Mirrors: kafka.server.ReplicaFetcherBlockingSend
-    Thread: its fetcher
+    Thread: its fetcher, all but initiate_close
+    Differs: closed by the thread that uses it, as from 2.1 on. In 1.1.1 the thread that stops the fetcher closes it
+        under the fetcher's hands.
     """
 
     def __init__(
@@ -81,7 +110,7 @@ class ReplicaFetcherBlockingSend(BlockingSend):
             metrics_per_connection=False,
             log_ident=log_context,
         )
-        self._network_client = NetworkClient(
+        self._network_client = _ClosableClient(
             selector,
             ManualMetadataUpdater(),
             client_id,
@@ -100,6 +129,7 @@ class ReplicaFetcherBlockingSend(BlockingSend):
     def send_request(self, request_builder: AbstractRequest.Builder) -> ClientResponse:
         """The answer; TimeoutError when no connection comes about in replica.socket.timeout.ms, OSError if it breaks.
 
+        DisconnectException after initiate_close.
         After an error the next request gets a new connection: what arrives on the old one belongs to nobody.
         """
         client, node = self._network_client, self._source_node
@@ -113,6 +143,10 @@ class ReplicaFetcherBlockingSend(BlockingSend):
         except Exception:
             client.close(node.id_string())
             raise
+
+    def initiate_close(self) -> None:
+        """Have the request under way, and every later one, end with DisconnectException."""
+        self._network_client.initiate_close()
 
     def close(self) -> None:
         """Close selector and connection."""

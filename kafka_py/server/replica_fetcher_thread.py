@@ -47,7 +47,8 @@ if TYPE_CHECKING:
     from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
-    from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochCache
+    from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import EpochEntry
+    from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochCache, LeaderEpochFileCache
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.replica_fetcher_blocking_send import BlockingSend
     from kafka_py.server.replica_manager import ReplicaManager
@@ -142,7 +143,9 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
 
     Mirrors: kafka.server.ReplicaFetcherThread
     Thread: ReplicaFetcherThread-{fetcher}-{leader}
-    Differs: `truncate` is Kafka's maybeTruncate with an argument
+    Differs: `truncate` is Kafka's maybeTruncate with an argument. A follower that has records of an epoch its leader
+        lacks finds out by asking for its earlier epochs, too; in 1.1.1 both may keep different records under one
+        offset after two changes of leader in a row (KAFKA-6361, mended in 2.0 by a new version of the request).
     """
 
     def __init__(
@@ -210,10 +213,12 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
             self._leader_endpoint.close()
 
     def initiate_shutdown(self) -> bool:
-        """Ask the thread to stop; it closes its connection when it does."""
+        """Ask the thread to stop, and not to wait for its leader any more; it closes its connection when it does."""
         just_shutdown = super().initiate_shutdown()
-        if just_shutdown and not self.is_alive():
-            self._leader_endpoint.close()
+        if just_shutdown:
+            self._leader_endpoint.initiate_close()
+            if not self.is_alive():
+                self._leader_endpoint.close()
         return just_shutdown
 
     # ---- what was fetched
@@ -408,11 +413,17 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
     ) -> Mapping[TopicPartition, EpochEndOffset]:
         """Where the leader says those epochs end; undefined from a leader that cannot be asked.
 
-        With an undefined end the log is cut at the high watermark, as before 0.11.
+        With an undefined end the log is cut at the high watermark, as before 0.11. An epoch that the leader never
+        heard of ends where ours began.
         """
         undefined = EpochEndOffset.UNDEFINED_EPOCH_OFFSET
         if not self._should_send_leader_epoch_request:
             return {tp: EpochEndOffset(Errors.NONE, undefined) for tp in partitions}
+        result = dict(self._end_offsets(partitions))
+        self._look_back_for_an_epoch_in_common(partitions, result)
+        return result
+
+    def _end_offsets(self, partitions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, EpochEndOffset]:
         try:
             response = self._leader_endpoint.send_request(OffsetsForLeaderEpochRequest.Builder(dict(partitions)))
             result = cast("OffsetsForLeaderEpochResponse", response.response_body()).responses()
@@ -420,7 +431,50 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
             return result
         except Exception as e:  # noqa: BLE001  whatever it was: these partitions are asked for again
             self.warn("Error when sending leader epoch request for %s", partitions, exc=e)
-            return {tp: EpochEndOffset(Errors.for_exception(e), undefined) for tp in partitions}
+            return {
+                tp: EpochEndOffset(Errors.for_exception(e), EpochEndOffset.UNDEFINED_EPOCH_OFFSET) for tp in partitions
+            }
+
+    def _look_back_for_an_epoch_in_common(
+        self, latest_epochs: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
+    ) -> None:
+        """Put the end offsets back to where our log parted from the leader's (KAFKA-6361).
+
+        For an epoch that it lacks the leader names the start of its next one, up to which our records may be others
+        than its own. It names the same for the epoch before: by that we know. What is ours of an epoch it lacks is cut
+        off whole, and the one before is looked at.
+        """
+        entries: dict[TopicPartition, list[EpochEntry]] = {}
+        for tp, latest_epoch in latest_epochs.items():
+            cache = self._epoch_cache_opt(tp)
+            own = [] if cache is None else cast("LeaderEpochFileCache", cache).epoch_entries()
+            # else it has led, or been taken away, while the leader was asked
+            if own and own[-1].epoch == latest_epoch:
+                entries[tp] = own
+        ends = {tp: end.end_offset() for tp, end in result.items() if not end.has_error() and end.end_offset() >= 0}
+        while asked := {tp: entries[tp][-1].epoch - 1 for tp in ends if entries.get(tp) and entries[tp][-1].epoch > 0}:
+            lacking: dict[TopicPartition, int] = {}
+            for tp, end_offset in self._known_end_offsets(asked, result).items():
+                if end_offset == ends[tp]:
+                    start_offset = entries[tp].pop().start_offset
+                    result[tp] = EpochEndOffset.of(min(result[tp].end_offset(), start_offset))
+                    if entries[tp]:
+                        lacking[tp] = entries[tp][-1].epoch
+            ends = self._known_end_offsets(lacking, result)
+            for tp, end_offset in ends.items():
+                result[tp] = EpochEndOffset.of(min(result[tp].end_offset(), end_offset))
+
+    def _known_end_offsets(
+        self, asked: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
+    ) -> dict[TopicPartition, int]:
+        """Where the leader says those epochs end, as far as it knows; an error becomes the partition's result."""
+        known: dict[TopicPartition, int] = {}
+        for tp, answer in self._end_offsets(asked).items() if asked else ():
+            if answer.has_error():
+                result[tp] = answer
+            elif answer.end_offset() >= 0 and tp in asked:
+                known[tp] = answer.end_offset()
+        return known
 
     def truncate(
         self, fetched_epochs: Mapping[TopicPartition, EpochEndOffset]

@@ -461,6 +461,9 @@ class ReplicaManager(ReplicaManagerAdmin):
                 partition.check_current_leader_epoch(fetch_info.current_leader_epoch)
         else:
             local_replica = self.get_replica_or_exception(topic_partition)
+        # Taken before the high watermark, so that it is never above it: DeleteRecords may come in between, and a
+        # follower cannot move its log start offset beyond its high watermark.
+        initial_log_start_offset = local_replica.log_start_offset
         initial_high_watermark = local_replica.high_watermark.message_offset
         last_stable_offset = None
         max_offset = initial_high_watermark if read_only_committed else None
@@ -471,7 +474,6 @@ class ReplicaManager(ReplicaManagerAdmin):
         # Taken before the read: whether a follower is in sync is judged by the log end it could have seen. A log end
         # taken afterwards may have grown in between, and a follower would never count as caught up.
         initial_log_end_offset = local_replica.log_end_offset.message_offset
-        initial_log_start_offset = local_replica.log_start_offset
         log = local_replica.log
         if log is None:
             self.error("Leader for partition %s does not have a local log", topic_partition)

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import random
+import re
+import signal
 import sys
 from collections.abc import Iterator, Mapping
 from typing import Any, BinaryIO
@@ -17,11 +19,13 @@ from confluent_kafka import (
     TIMESTAMP_CREATE_TIME,
     TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
+    KafkaError,
     KafkaException,
     Message,
     TopicPartition,
 )
 
+from kafka_py.common.internals.topic import Topic
 from kafka_py.common.utils.utils import load_props
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser, OptionSet
@@ -29,6 +33,10 @@ from kafka_py.utils.option_parser import OptionParser, OptionSet
 _TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "CreateTime", TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime"}
 _POLL_S = 0.5
 _METADATA_TIMEOUT_S = 30
+_EARLIEST = ("earliest", "beginning", "smallest")  # librdkafka knows three words for it
+# What a topic's metadata says while the topic is being made
+_NOT_YET = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
+_INTERNAL_TOPICS = (Topic.GROUP_METADATA_TOPIC_NAME, Topic.TRANSACTION_STATE_TOPIC_NAME)
 
 
 class DefaultMessageFormatter:
@@ -138,11 +146,13 @@ class ConsumerConfig:
         self.topic: str = value("topic") or ""
         self.whitelist: str | None = value("whitelist")
         self.partition: int | None = value("partition") if has("partition") else None
-        self.offset = self._offset()
+        offset = self._offset()
         self.max_messages: int = value("max-messages") if has("max-messages") else -1
         self.timeout_ms: int = value("timeout-ms") if has("timeout-ms") else -1
         self.formatter = self._formatter(value("formatter"))
         self.props, self.group_id_passed = self._consumer_props()
+        reset = OFFSET_BEGINNING if self.props["auto.offset.reset"] in _EARLIEST else OFFSET_END
+        self.offset: int = reset if offset is None else offset
 
     def _die(self, message: str) -> None:
         CommandLineUtils.print_usage_and_die(self.parser, message)
@@ -180,8 +190,11 @@ class ConsumerConfig:
         )
         accepts("group", "The consumer group.").with_required_arg().described_as("consumer group id")
 
-    def _offset(self) -> int:
+    def _offset(self) -> int | None:
+        """Where to begin; None where auto.offset.reset says it."""
         if not self.options.has("offset"):
+            if self.partition is None:
+                return None
             return OFFSET_BEGINNING if self.options.has("from-beginning") else OFFSET_END
         text = str(self.options.value_of("offset"))
         words = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
@@ -213,6 +226,7 @@ class ConsumerConfig:
                 f"via '--consumer.config') do not match. Detected group ids: {named}"
             )
         props = {
+            "allow.auto.create.topics": True,  # as Java's consumer of 1.1.1 asks; librdkafka's does not by itself
             **from_file,
             **extra,
             "bootstrap.servers": value("bootstrap-server"),
@@ -237,13 +251,18 @@ class ConsoleConsumer:
     Left out: checkZk, checkZkPathExists, checkAndMaybeDeleteOldPath, getOldConsumerProps, getNewConsumerProps,
         setAutoOffsetResetValue, addShutdownHook, main, checkErr -- old consumer, or part of ConsumerConfig and main
     Differs: without --group the partitions are assigned directly, because nobody could ever find the offsets of the
-        random group that Kafka's tool would make up.
+        random group that Kafka's tool would make up; so topics made later do not join those of a --whitelist. A topic
+        that cannot be is reported at once; one that does not come about, or a broker that cannot be reached, after 30
+        s or --timeout-ms.
     """
 
     def __init__(self, config: ConsumerConfig) -> None:
         self._config = config
         self._consumer = Consumer({"enable.auto.commit": config.group_id_passed, **config.props})
         self.message_count = 0
+        self._metadata_timeout_s: float = _METADATA_TIMEOUT_S
+        if config.timeout_ms > 0:
+            self._metadata_timeout_s = min(_METADATA_TIMEOUT_S, config.timeout_ms / 1000)
 
     def run(self, output: BinaryIO) -> None:
         """Until the end that the options ask for, or the end of the output; raises what goes wrong."""
@@ -258,19 +277,32 @@ class ConsoleConsumer:
         config = self._config
         if config.partition is not None:
             self._consumer.assign([TopicPartition(config.topic, config.partition, config.offset)])
-        elif config.group_id_passed or config.whitelist is not None:
+        elif config.group_id_passed:
             self._consumer.subscribe([f"^({config.whitelist})$" if config.whitelist else config.topic])
         else:
-            self._consumer.assign([TopicPartition(config.topic, p, config.offset) for p in self._partitions()])
+            found = self._partitions_of_whitelist() if config.whitelist else self._partitions()
+            self._consumer.assign([TopicPartition(topic, p, config.offset) for topic, p in found])
 
-    def _partitions(self) -> list[int]:
+    def _partitions_of_whitelist(self) -> list[tuple[str, int]]:
+        """The partitions of all topics there are now whose whole name matches, but for Kafka's own topics."""
+        pattern = re.compile(self._config.whitelist or "")
+        topics = self._consumer.list_topics(timeout=self._metadata_timeout_s).topics
+        return [
+            (topic, partition)
+            for topic in sorted(topics)
+            if pattern.fullmatch(topic) and topic not in _INTERNAL_TOPICS
+            for partition in sorted(topics[topic].partitions)
+        ]
+
+    def _partitions(self) -> list[tuple[str, int]]:
         """The topic's partitions; asking for a topic that is not there creates it, as subscribing would."""
-        topic = self._config.topic
-        deadline_polls = int(_METADATA_TIMEOUT_S / _POLL_S)
-        for _ in range(deadline_polls):
-            metadata = self._consumer.list_topics(topic, timeout=_METADATA_TIMEOUT_S).topics[topic]
+        topic, timeout = self._config.topic, self._metadata_timeout_s
+        for _ in range(max(int(timeout / _POLL_S), 1)):
+            metadata = self._consumer.list_topics(topic, timeout=timeout).topics[topic]
             if metadata.partitions:
-                return sorted(metadata.partitions)
+                return [(topic, partition) for partition in sorted(metadata.partitions)]
+            if metadata.error is not None and metadata.error.code() not in _NOT_YET:
+                break
             self._consumer.poll(_POLL_S)
         raise KafkaException(metadata.error)
 
@@ -313,6 +345,8 @@ def main(args: list[str]) -> int:
     """The tool; 0 at a regular end, 1 for wrong options or an error of the consumer."""
     config = ConsumerConfig(args)
     status = 0
+    # Java's tool has a shutdown hook for it: the consumer is closed and the count printed, whoever ends the tool.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         ConsoleConsumer(config).run(sys.stdout.buffer)
     except KafkaException as e:

@@ -5,20 +5,36 @@ Mirrors: core/src/main/scala/kafka/tools/ConsoleProducer.scala @ 1.1.1
 
 from __future__ import annotations
 
+import signal
 import sys
 from collections.abc import Mapping
 from typing import Any, BinaryIO, NamedTuple
 
 from confluent_kafka import KafkaError, Message, Producer
+from confluent_kafka import KafkaException as ClientException
 
 from kafka_py.common.errors import KafkaException
-from kafka_py.common.utils.utils import load_props
+from kafka_py.common.utils.utils import get_port, load_props
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser, OptionSet
 
 # Options of Kafka's tool that only the Scala producer of 0.8 or a Java class loader could honour.
 _WITHOUT_EFFECT = ("old-producer", "queue-size", "queue-enqueuetimeout-ms", "key-serializer", "value-serializer")
 _INT32_MAX = (1 << 31) - 1
+_LINE_READER = "kafka.tools.ConsoleProducer$LineMessageReader"
+# librdkafka's name of each setting that an option sets
+_SETTINGS = {
+    "message-send-max-retries": "message.send.max.retries",
+    "retry-backoff-ms": "retry.backoff.ms",
+    "timeout": "linger.ms",
+    "batch-size": "batch.num.messages",
+    "max-partition-memory-bytes": "batch.size",
+    "max-memory-bytes": "queue.buffering.max.kbytes",
+    "request-timeout-ms": "request.timeout.ms",
+    "metadata-expiry-ms": "topic.metadata.refresh.interval.ms",
+    "socket-buffer-size": "socket.send.buffer.bytes",
+    "request-required-acks": "acks",
+}
 
 
 class ProducerRecord(NamedTuple):
@@ -61,8 +77,9 @@ class LineMessageReader:
         line = raw.rstrip(b"\n").removesuffix(b"\r")
         if not self.parse_key:
             return ProducerRecord(self.topic, None, line)
-        key, found, value = line.partition(self.key_separator.encode())
-        if found:
+        separator = self.key_separator.encode()
+        key, found, value = line.partition(separator) if separator else (b"", b"", line)
+        if found or not separator:
             return ProducerRecord(self.topic, key, value)
         if self.ignore_error:
             return ProducerRecord(self.topic, None, line)
@@ -86,6 +103,12 @@ class ProducerConfig:
             CommandLineUtils.print_usage_and_die(self.parser, 'Missing required argument "[broker-list]"')
         self.topic: str = self.options.value_of("topic")
         self.broker_list: str = self.options.value_of("broker-list") or self.options.value_of("bootstrap-server")
+        if any(get_port(broker) is None for broker in self.broker_list.rstrip(",").split(",")):
+            CommandLineUtils.print_usage_and_die(
+                self.parser, "Please provide valid host:port like host1:9091,host2:9092\n "
+            )
+        if self.options.value_of("line-reader") != _LINE_READER:
+            CommandLineUtils.print_usage_and_die(self.parser, f"There is no line reader but {_LINE_READER}.")
         self.sync = self.options.has("sync")
         self.cmd_line_props = CommandLineUtils.parse_key_value_args(self.options.values_of("property"))
         self.extra_producer_props = CommandLineUtils.parse_key_value_args(self.options.values_of("producer-property"))
@@ -120,7 +143,7 @@ class ProducerConfig:
         ).with_required_arg().defaults_to("1")
         for name in ("key-serializer", "value-serializer"):
             accepts(name, "Without effect: bytes are sent as they are.").with_required_arg()
-        accepts("line-reader", "Only the default reader can be used.").with_required_arg()
+        accepts("line-reader", "Only the default reader can be used.").with_required_arg().defaults_to(_LINE_READER)
         accepts("property", "key=value for the reader: parse.key, key.separator, ignore.error.").with_required_arg()
         accepts("producer-property", "key=value for the producer.").with_required_arg()
         accepts("producer.config", "File of producer properties; producer-property wins.").with_required_arg()
@@ -138,29 +161,24 @@ def get_reader_props(config: ProducerConfig) -> dict[str, str]:
 
 
 def get_new_producer_props(config: ProducerConfig) -> dict[str, Any]:
-    """The settings under librdkafka's names; what the user set by producer.config or producer-property stays."""
-    value = config.options.value_of
-    from_file = load_props(value("producer.config")) if config.options.has("producer.config") else {}
-    props: dict[str, Any] = {
-        "message.send.max.retries": value("message-send-max-retries"),
-        "retry.backoff.ms": value("retry-backoff-ms"),
-        "linger.ms": min(value("timeout"), 100) if not config.sync else 0,
-        "batch.num.messages": max(value("batch-size"), 1),
-        "batch.size": value("max-partition-memory-bytes"),
-        "queue.buffering.max.kbytes": max(value("max-memory-bytes") >> 10, 1),
-        "request.timeout.ms": value("request-timeout-ms"),
-        "topic.metadata.refresh.interval.ms": value("metadata-expiry-ms"),
-        "socket.send.buffer.bytes": value("socket-buffer-size"),
-        "acks": value("request-required-acks"),
+    """The settings under librdkafka's names: those of options given, else of producer-property, else of
+    producer.config, else the options' defaults.
+    """
+    has, value = config.options.has, config.options.value_of
+    from_file = load_props(value("producer.config")) if has("producer.config") else {}
+    values = {option: value(option) for option in _SETTINGS}
+    values["timeout"] = min(values["timeout"], 100) if not config.sync else 0
+    values["batch-size"] = max(values["batch-size"], 1)
+    values["max-memory-bytes"] = max(values["max-memory-bytes"] >> 10, 1)
+    return {
+        **{name: values[option] for option, name in _SETTINGS.items()},
         **from_file,
         **config.extra_producer_props,
-    }
-    props |= {
+        **{name: values[option] for option, name in _SETTINGS.items() if has(option)},
         "bootstrap.servers": config.broker_list,
         "compression.type": config.compression_codec,
         "client.id": "console-producer",
     }
-    return props
 
 
 class NewShinyProducer:
@@ -181,6 +199,9 @@ class NewShinyProducer:
                 break
             except BufferError:
                 self._producer.poll(0.1)
+            except ClientException as e:  # too large, say: the lines behind it are sent all the same
+                self._failed(record.topic, record.key, record.value, e.args[0])
+                return
         if self._sync:
             self._producer.flush()
         else:
@@ -192,12 +213,15 @@ class NewShinyProducer:
 
     def _delivered(self, error: KafkaError | None, message: Message) -> None:
         if error is not None:
-            self.failures += 1
-            print(
-                f"Error when sending message to topic {message.topic()} with key: {_size(message.key())}, value: "
-                f"{_size(message.value())} with error: {error.str()}",
-                file=sys.stderr,
-            )
+            self._failed(message.topic(), message.key(), message.value(), error)
+
+    def _failed(self, topic: Any, key: Any, value: Any, error: KafkaError) -> None:
+        self.failures += 1
+        print(
+            f"Error when sending message to topic {topic} with key: {_size(key)}, value: {_size(value)} with error: "
+            f"{error.str()}",
+            file=sys.stderr,
+        )
 
 
 def _size(data: Any) -> str:
@@ -212,8 +236,14 @@ def main(args: list[str]) -> int:
             print(f"Option {name} has no effect here and is ignored.", file=sys.stderr)
     reader = LineMessageReader()
     reader.init(sys.stdin.buffer, get_reader_props(config))
-    producer = NewShinyProducer(get_new_producer_props(config), config.sync)
+    try:
+        producer = NewShinyProducer(get_new_producer_props(config), config.sync)
+    except (ClientException, OSError) as e:
+        print(e.args[0].str() if isinstance(e, ClientException) else e, file=sys.stderr)
+        return 1
     status = 0
+    # Java's tool has a shutdown hook for it: what was read is sent, whoever ends the tool.
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         while (record := reader.read_message()) is not None:
             producer.send(record)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pathlib
 import threading
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -26,6 +26,7 @@ from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.log.log_config import LogConfig
 from kafka_py.server.fetch_data_info import FetchDataInfo
 from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.server.log_read_result import LogReadResult
@@ -117,6 +118,26 @@ def test_the_high_watermark_starts_from_the_checkpoint_capped_by_the_log(env: En
     assert replica.high_watermark.message_offset == 0
 
 
+def test_settings_that_change_while_the_log_is_made_are_not_missed(
+    env: Env, partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_log = env.log_manager.get_or_create_log
+
+    def overtaken(*args: Any) -> Any:
+        # whoever takes over changes finds no log of the topic yet
+        env.zk.topic_configs[TP.topic] = {"min.insync.replicas": "2"}
+        env.log_manager.current_default_config = LogConfig({"retention.ms": 77})
+        return make_log(*args)
+
+    monkeypatch.setattr(env.log_manager, "get_or_create_log", overtaken)
+    make_leader(partition, [1, 2], isr=[1])
+    log = partition.get_replica_or_exception().log
+    assert log is not None
+    assert (log.config.min_in_sync_replicas, log.config.retention_ms) == (2, 77)
+    with pytest.raises(NotEnoughReplicasException):
+        partition.append_records_to_leader(records(b"a"), True, -1)
+
+
 @pytest.mark.ported("PartitionTest.testMakeFollowerWithNoLeaderIdChange", changes="1.1.1 has no such test yet")
 def test_a_follower_tells_whether_its_leader_changed(partition: Partition) -> None:
     assert partition.make_follower(0, partition_state(2, 1, [2], [1, 2]), 0)
@@ -124,6 +145,12 @@ def test_a_follower_tells_whether_its_leader_changed(partition: Partition) -> No
     assert partition.make_follower(0, partition_state(3, 3, [3], [1, 3]), 0)
     assert partition.in_sync_replicas == frozenset()
     assert partition.leader_replica_id_opt == 3
+
+
+def test_a_follower_that_missed_a_leader_epoch_cuts_its_log_again(partition: Partition) -> None:
+    assert partition.make_follower(0, partition_state(2, 1, [2], [1, 2, 3]), 0)
+    assert partition.make_follower(0, partition_state(2, 3, [2], [1, 2, 3]), 0), "3 may have led in epoch 2"
+    assert not partition.make_follower(0, partition_state(2, 4, [2], [1, 2, 3]), 0)
 
 
 def test_a_deposed_leader_refuses_everything(partition: Partition) -> None:
@@ -187,6 +214,33 @@ def test_epoch_end_offsets(partition: Partition) -> None:
     partition.append_records_to_leader(records(b"c"), True)
     assert partition.last_offset_for_leader_epoch(4).end_offset() == 2
     assert partition.last_offset_for_leader_epoch(6).end_offset() == 3
+
+
+def test_a_leader_epoch_begins_with_the_election_and_not_with_the_first_append(partition: Partition) -> None:
+    make_leader(partition, [1, 2], epoch=4)
+    partition.append_records_to_leader(records(b"a", b"b"), True)
+    partition.make_follower(0, partition_state(2, 5, [2], [1, 2]), 0)
+    make_leader(partition, [1, 2], epoch=6)
+    answer = partition.last_offset_for_leader_epoch(5)
+    assert answer == EpochEndOffset(Errors.NONE, 2), "a follower with records of epoch 5 learns where to cut them off"
+    assert partition.last_offset_for_leader_epoch(6).end_offset() == 2
+
+
+def test_no_epoch_is_noted_for_a_log_without_records(partition: Partition) -> None:
+    make_leader(partition, [1, 2], epoch=0)
+    assert partition.last_offset_for_leader_epoch(0).end_offset() == EpochEndOffset.UNDEFINED_EPOCH_OFFSET
+
+
+def test_without_epochs_in_the_records_none_is_noted(tmp_path: pathlib.Path) -> None:
+    env = Env(tmp_path, {"message.format.version": "0.10.2"})
+    try:
+        partition = env.replica_manager.get_or_create_partition(TP)
+        make_leader(partition, [1, 2], epoch=4)
+        partition.append_records_to_leader(records(b"a", magic=1), True)
+        make_leader(partition, [1, 2], epoch=5)
+        assert partition.last_offset_for_leader_epoch(5).end_offset() == EpochEndOffset.UNDEFINED_EPOCH_OFFSET
+    finally:
+        env.close()
 
 
 def test_readers_with_another_leader_epoch_are_refused(partition: Partition) -> None:
@@ -266,6 +320,56 @@ def test_a_follower_joins_the_isr_at_the_high_watermark(env: Env, partition: Par
     assert b'"isr":[1,2]' in state.replace(b" ", b"") or b'"isr":[2,1]' in state.replace(b" ", b"")
 
 
+def test_a_follower_that_is_about_to_join_the_isr_holds_the_high_watermark_back(
+    env: Env, partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_leader(partition, [1, 2, 3], isr=[1, 2])
+    partition.append_records_to_leader(records(b"a", b"b"), True)
+    fetched(env, partition, 2, 1)
+    env.time.sleep(20_000)  # too long ago for replica 3 to count as caught up
+    seen: list[int] = []
+    write = env.zk.conditional_update_path
+
+    def slow_write(*args: Any) -> tuple[bool, int]:
+        fetched(env, partition, 2, 2)
+        seen.append(high_watermark(partition))
+        return write(*args)
+
+    monkeypatch.setattr(env.zk, "conditional_update_path", slow_write)
+    fetched(env, partition, 3, 1)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2, 3}
+    assert (seen, high_watermark(partition)) == ([1], 1), "the new ISR does not have record 1 yet"
+    assert fetched(env, partition, 3, 2)
+    assert high_watermark(partition) == 2
+
+
+def test_a_follower_that_could_not_join_the_isr_holds_nothing_back(env: Env, partition: Partition) -> None:
+    make_leader(partition, [1, 2, 3], isr=[1, 2])
+    partition.append_records_to_leader(records(b"a", b"b"), True)
+    fetched(env, partition, 2, 1)
+    env.time.sleep(20_000)
+    env.zk.versions[f"/brokers/topics/{TP.topic}/partitions/{TP.partition}/state"] = 7
+    fetched(env, partition, 3, 1)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+    assert fetched(env, partition, 2, 2)
+    assert high_watermark(partition) == 2
+
+
+def test_a_follower_joins_the_isr_when_it_has_all_the_leader_had_at_its_election(
+    env: Env, partition: Partition
+) -> None:
+    make_leader(partition, [1, 2, 3], isr=[1, 2])
+    partition.append_records_to_leader(records(b"a", b"b"), True)
+    partition.make_follower(0, partition_state(2, 2, [2], [1, 2, 3]), 0)
+    make_leader(partition, [1, 2, 3], isr=[1, 2], epoch=3)
+    assert high_watermark(partition) == 0, "it lags behind what the old leader had committed"
+    env.time.sleep(20_000)
+    fetched(env, partition, 3, 1)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+    fetched(env, partition, 3, 2)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2, 3}
+
+
 def test_an_isr_update_with_a_stale_version_changes_nothing(env: Env, partition: Partition) -> None:
     make_leader(partition, [1, 2], isr=[1])
     env.zk.versions[f"/brokers/topics/{TP.topic}/partitions/{TP.partition}/state"] = 7
@@ -322,6 +426,29 @@ def test_acks_all_needs_min_insync_replicas(tmp_path: pathlib.Path) -> None:
         assert partition.get_replica_or_exception().log_end_offset.message_offset == 0
         partition.append_records_to_leader(records(b"a"), True, 1)
         assert partition.is_under_min_isr
+        assert partition.check_enough_replicas_reach_offset(1) == (True, Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
+    finally:
+        env.close()
+
+
+def test_acks_all_counts_the_replicas_that_are_in_sync_when_the_high_watermark_has_moved(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    env = Env(tmp_path, {"min.insync.replicas": "2"})
+    try:
+        partition = env.replica_manager.get_or_create_partition(TP)
+        make_leader(partition, [1, 2])
+        partition.append_records_to_leader(records(b"a"), True, -1)
+        env.time.sleep(20_000)
+        high_watermark_of = cast("Any", Replica.high_watermark)
+        in_between = [lambda: partition.maybe_shrink_isr(10_000)]
+
+        def read(replica: Replica) -> Any:
+            while in_between:
+                in_between.pop()()
+            return high_watermark_of.fget(replica)
+
+        monkeypatch.setattr(Replica, "high_watermark", property(read, high_watermark_of.fset))
         assert partition.check_enough_replicas_reach_offset(1) == (True, Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND)
     finally:
         env.close()

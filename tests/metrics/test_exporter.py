@@ -5,10 +5,11 @@ from __future__ import annotations
 import http.client
 import json
 import socket
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 
+from kafka_py.metrics import exporter as exporter_module
 from kafka_py.metrics.exporter import MBeanCollector, MetricsExporter, Page
 from kafka_py.metrics.jmx_rules import RuleBook, Series
 from kafka_py.metrics.yammer import MetricName, MetricsRegistry
@@ -197,6 +198,34 @@ def test_other_pages(get: Get, exporter: MetricsExporter) -> None:
     exporter.add_page("/hello", lambda query: Page(200, "text/plain", query["name"].encode()))
     assert get("/hello?name=you")[2] == "you"
     assert '<a href="/hello">' in get("/")[2]
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("a page's own"), BrokenPipeError("the client left")])
+def test_what_goes_wrong_with_a_page_is_logged_unless_the_client_left(
+    get: Get,
+    exporter: MetricsExporter,
+    error: Exception,
+    caplog: pytest.LogCaptureFixture,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    def fail(query: Mapping[str, str]) -> Page:
+        raise error
+
+    exporter.add_page("/fails", fail)
+    with caplog.at_level("INFO"), pytest.raises(http.client.RemoteDisconnected):
+        get("/fails")
+    assert get("/")[0] == 200
+    assert ("a page's own" in caplog.text) == isinstance(error, ZeroDivisionError)
+    assert "the client left" not in caplog.text
+    assert capfd.readouterr().err == ""
+
+
+def test_a_client_that_says_nothing_is_let_go(exporter: MetricsExporter, monkeypatch: pytest.MonkeyPatch) -> None:
+    handler = exporter_module._Handler
+    assert handler.timeout is not None
+    monkeypatch.setattr(handler, "timeout", 0.01)
+    with socket.create_connection(("127.0.0.1", exporter.port), timeout=5) as silent:
+        assert silent.recv(1) == b""
 
 
 def test_a_taken_port_is_stepped_over(server: MBeanServer, caplog: pytest.LogCaptureFixture) -> None:

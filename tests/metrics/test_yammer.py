@@ -24,6 +24,7 @@ from kafka_py.metrics.yammer import (
     Timer,
     UniformSample,
 )
+from kafka_py.network.request_histogram import SkippingSample
 from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.mbeans import PLATFORM_MBEAN_SERVER, MBeanServer
 
@@ -155,6 +156,18 @@ class TestHistogram:
         sample.clear()
         assert sample.snapshot().size() == 0
 
+    @pytest.mark.parametrize("before", [1, 10])
+    @pytest.mark.parametrize("kind", [ExponentiallyDecayingSample, SkippingSample])
+    def test_biased_reservoir_after_half_a_day_without_values(
+        self, time: MockTime, kind: type[ExponentiallyDecayingSample], before: int
+    ) -> None:
+        sample = kind(size=10, time=time)
+        sample.update_all([1.0] * before)
+        time.sleep(14 * 3_600_000)  # e to the power of -0.015 for each second of it is 0.0
+        for _ in range(3):
+            sample.update_all([2.0] * 20)
+        assert sample.snapshot().values == [2.0] * 10
+
     def test_uniform_reservoir(self) -> None:
         sample = UniformSample(size=3)
         sample.update_all([1.0, 2.0, 3.0])
@@ -259,6 +272,20 @@ class TestRegistryAndGroup:
         registry.tick()
         assert meter._rates[0].rate() == 2.0
         assert [name.name for name, _ in registry] == ["m", "g", "c"]
+
+    def test_a_metric_made_anew_while_the_old_one_is_removed_keeps_its_bean(self) -> None:
+        class Server(MBeanServer):
+            def unregister(self, name: str) -> bool:
+                registry.new_gauge(metric, lambda: 2)  # as another thread might at this moment
+                return super().unregister(name)
+
+        metric = MetricName("g", "t", "n")
+        registry = MetricsRegistry(server=(server := Server()))
+        registry.new_gauge(metric, lambda: 1)
+        registry.remove_metric(metric)
+        assert (metric in registry.all_metrics()) == server.is_registered(metric.m_bean_name)
+        registry.new_gauge(metric, lambda: 3)
+        assert server.get_attribute(metric.m_bean_name, "Value") in (2, 3)
 
 
 def test_marks_and_updates_cost_well_under_half_a_microsecond() -> None:

@@ -13,6 +13,7 @@ from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
 from kafka_py.server.admin_manager import AdminManager
+from kafka_py.server.delayed_create_partitions import DelayedCreatePartitions
 from kafka_py.server.metadata_cache import MetadataCache
 from tests.server.kafka_apis_support import kafka_config, update_metadata
 
@@ -79,6 +80,22 @@ def test_creation_waits_until_every_partition_has_a_leader(admin: Admin) -> None
     assert admin.answers == []
     admin.leaders("b")
     assert admin.answers == [{"a": ApiError.NONE, "b": ApiError.NONE}]
+
+
+def test_leaders_that_are_told_just_before_the_timer_is_set_are_not_missed(
+    admin: Admin, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = DelayedCreatePartitions.maybe_try_complete
+    waits: list[bool] = []
+
+    def look_and_be_overtaken(operation: DelayedCreatePartitions) -> bool:
+        done = look(operation)
+        waits.append(admin.manager.has_delayed_topic_operations)
+        return done
+
+    monkeypatch.setattr(DelayedCreatePartitions, "maybe_try_complete", look_and_be_overtaken)
+    admin.create(a=Details(1, 1))
+    assert waits == [True], "else nobody looks at it before its time is over"
 
 
 def test_validation_alone_writes_and_waits_for_nothing(admin: Admin) -> None:

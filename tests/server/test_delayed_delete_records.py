@@ -90,6 +90,30 @@ def test_the_answer_waits_for_the_follower(env: Env) -> None:
     }
 
 
+def test_a_follower_that_moves_just_before_the_timer_is_set_is_not_missed(
+    env: Env, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look = DelayedDeleteRecords.maybe_try_complete
+    overtaken: list[bool] = []
+
+    def look_and_be_overtaken(operation: DelayedDeleteRecords) -> bool:
+        done = look(operation)
+        if not overtaken:
+            overtaken.append(done)
+            follow(env, 10, 6)
+        return done
+
+    monkeypatch.setattr(DelayedDeleteRecords, "maybe_try_complete", look_and_be_overtaken)
+    assert only(delete(env, {TP: 6})) == (6, Errors.NONE)
+
+
+def test_a_fetch_from_a_deposed_leader_is_answered_while_records_wait_to_be_deleted(env: Env) -> None:
+    delete(env, {TP: 6})
+    partition = env.replica_manager.get_or_create_partition(TP)
+    partition.make_follower(0, partition_state(2, partition.get_leader_epoch + 1, [1, 2], [1, 2]), 0)
+    assert env.fetch(TP, 10, replica_id=2).fetch_data.error is Errors.NOT_LEADER_FOR_PARTITION
+
+
 def test_a_dead_follower_is_not_waited_for(env: Env) -> None:
     env.metadata_cache.alive = {1}
     assert only(delete(env, {TP: 6})) == (6, Errors.NONE)

@@ -215,6 +215,25 @@ def test_new_topic_defaults_reach_logs_that_do_not_override_them() -> None:
     assert "log.message.format.version" not in follower.reconfigurable_configs()
 
 
+def test_a_time_that_is_taken_back_counts_in_its_coarser_unit_again() -> None:
+    from kafka_py.log.log_config import LogConfig
+
+    config, found = dynamic(log__retention__hours=2, log__roll__hours=3)
+    defaults = [LogConfig({"retention.ms": config.log_retention_time_millis, "segment.ms": 3 * 3_600_000})]
+    manager: Any = SimpleNamespace(all_logs=[], reconfigure_default_log_config=defaults.append)
+    found.add_reconfigurable(cast("Any", DynamicLogConfig(manager)))
+    for settings, retention_ms, segment_ms in (
+        ({"log.retention.ms": "1000", "log.roll.ms": "2000"}, 1000, 2000),
+        ({"log.roll.ms": "2000"}, 2 * 3_600_000, 2000),
+        ({}, 2 * 3_600_000, 3 * 3_600_000),
+        ({"log.retention.ms": "-1"}, -1, 3 * 3_600_000),
+    ):
+        manager.current_default_config = defaults[-1]
+        found.update_default_config(settings)
+        assert (defaults[-1].retention_ms, defaults[-1].segment_ms) == (retention_ms, segment_ms), settings
+    assert config.log_retention_time_millis == -1
+
+
 def test_names_that_may_live_in_zookeeper() -> None:
     assert {"leader.replication.throttled.rate", "num.io.threads", "max.connections"} <= DynamicConfig.Broker.names()
     assert "broker.id" in DynamicConfig.Broker.non_dynamic_props()

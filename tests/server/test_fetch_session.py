@@ -242,6 +242,31 @@ def test_a_session_without_partitions_is_closed(manager: FetchManager, cache: Fe
     assert (answer.session_id(), answer.response_data(), cache.size()) == (0, {}, 0)
 
 
+def test_a_request_that_waits_while_its_session_is_closed_is_answered(manager: FetchManager) -> None:
+    full = manager.new_context(FetchMetadata.INITIAL, {FOO0: req(0)}, [], False)
+    session_id = full.update_and_generate_response_data({FOO0: resp()}).session_id()
+    waiting = manager.new_context(FetchMetadata(session_id, 1), {}, [], False)
+    manager.new_context(FetchMetadata(session_id, 2), {}, [FOO0], False)
+    late = waiting.update_and_generate_response_data({FOO0: resp(11)})
+    assert (late.error(), late.response_data()) == (Errors.INVALID_FETCH_SESSION_EPOCH, {})
+
+
+def test_a_session_in_use_does_not_become_stale(time: MockTime) -> None:
+    cache = FetchSessionCache(1, 1000)
+    manager = FetchManager(time, cache)
+    full = manager.new_context(FetchMetadata.INITIAL, {FOO0: req(0), FOO1: req(0)}, [], True)
+    session_id = full.update_and_generate_response_data({FOO0: resp(), FOO1: resp()}).session_id()
+    for epoch in range(1, 5):
+        time.sleep(600)
+        context = manager.new_context(FetchMetadata(session_id, epoch), {}, [], True)
+        assert isinstance(context, IncrementalFetchContext)
+        newcomer = manager.new_context(FetchMetadata.INITIAL, {BAR0: req(0)}, [], False)
+        assert newcomer.update_and_generate_response_data({BAR0: resp()}).session_id() == 0
+    time.sleep(1001)
+    newcomer = manager.new_context(FetchMetadata.INITIAL, {BAR0: req(0)}, [], False)
+    assert newcomer.update_and_generate_response_data({BAR0: resp()}).session_id() != 0
+
+
 def test_the_session_keeps_the_readers_leader_epoch(manager: FetchManager) -> None:
     data = FetchRequest.PartitionData(0, 0, 100, 7)
     full = manager.new_context(FetchMetadata.INITIAL, {FOO0: data}, [], False)

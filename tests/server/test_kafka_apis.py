@@ -17,6 +17,7 @@ from kafka_py.common.errors import (
 from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.requests.api_error import ApiError
@@ -216,6 +217,38 @@ def test_old_fetch_versions_have_a_hard_limit_and_get_old_records(apis: Apis) ->
         response: Any = apis.channel.responses[-1]
         [data] = response.response_data().values()
         assert {batch.magic() for batch in data.records.batches()} == {magic}
+
+
+def test_a_partition_that_cannot_be_converted_has_an_error_of_its_own(apis: Apis) -> None:
+    apis.update_metadata("t", partitions=2)
+    other = TopicPartition("t", 1)
+    apis.handle(fetch("t", version=3))
+    old = MemoryRecords.with_records(SimpleRecord(0, b"k", b"v"), initial_offset=3)
+    new = MemoryRecords.with_records(
+        SimpleRecord(0, b"k", b"v"), initial_offset=3, compression_type=CompressionType.ZSTD
+    )
+    # on the thread of a producer, whose append ended the waiting
+    apis.fetched[0][7]([(T0, read(new)), (other, read(old))])
+    [response] = apis.channel.responses
+    data: Any = response
+    assert {tp: p.error for tp, p in data.response_data().items()} == {
+        T0: Errors.UNSUPPORTED_COMPRESSION_TYPE,
+        other: Errors.NONE,
+    }
+    assert data.response_data()[other].records.size_in_bytes() > 0
+
+
+def test_what_goes_wrong_with_a_fetch_concerns_its_sender_only(apis: Apis, monkeypatch: pytest.MonkeyPatch) -> None:
+    apis.update_metadata("t")
+
+    def damaged(*args: Any) -> Any:
+        raise RuntimeError("what is on disk is no batch")
+
+    monkeypatch.setattr(MemoryRecords, "down_convert", damaged)
+    apis.handle(fetch("t", version=3))
+    # on the thread of a producer, whose append ended the waiting
+    apis.fetched[0][7]([(T0, read(MemoryRecords.with_records(SimpleRecord(0, b"k", b"v"), initial_offset=3)))])
+    assert [r.error_counts() for r in apis.channel.responses] == [{Errors.UNKNOWN_SERVER_ERROR: 1}]
 
 
 def test_fetch_is_authorized() -> None:

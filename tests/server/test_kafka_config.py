@@ -168,6 +168,11 @@ def test_control_plane_listener() -> None:
     assert c.control_plane_listener is not None
     assert c.control_plane_listener.port == 9092
     assert [e.port for e in c.data_plane_listeners] == [9091]
+    small = config(**listeners, control__plane__listener__name="controller")
+    assert (small.control_plane_listener, small.data_plane_listeners) == (
+        c.control_plane_listener,
+        c.data_plane_listeners,
+    )
     assert c.control_plane_security_protocol is SecurityProtocol.PLAINTEXT
     assert "should have a different value from the inter broker listener name" in refused(
         **listeners, control__plane__listener__name="PLAINTEXT"

@@ -48,7 +48,7 @@ class Link(BlockingSend):
         self.fail: Exception | None = None
         self.override: dict[TopicPartition, EpochEndOffset] = {}
         self.error: Errors | None = None
-        self.closed = 0
+        self.closing = self.closed = 0
 
     def send_request(self, request_builder: AbstractRequest.Builder) -> ClientResponse:
         request = request_builder.build()
@@ -101,6 +101,9 @@ class Link(BlockingSend):
                 for tp, d in answers.fetched[0]
             }
         )
+
+    def initiate_close(self) -> None:
+        self.closing += 1
 
     def close(self) -> None:
         self.closed += 1
@@ -231,6 +234,57 @@ def test_a_new_follower_cuts_what_the_leaders_epoch_does_not_have(pair: Pair) ->
     pair.thread.do_work()
     assert pair.end(pair.follower) == 2
     assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
+
+
+def lead_alone(env: Env, broker_id: int, epoch: int, *values: bytes) -> None:
+    """What a broker appends in a term in which the other one does not fetch."""
+    partition = env.replica_manager.get_or_create_partition(TP)
+    partition.make_leader(0, partition_state(broker_id, epoch, [broker_id], [broker_id]), 0)
+    for value in values:
+        env.append(TP, records(value), acks=1)
+
+
+def in_common(pair: Pair, *values: bytes) -> None:
+    for env, broker_id in ((pair.leader, LEADER), (pair.follower, FOLLOWER)):
+        lead_alone(env, broker_id, 0, *values)
+
+
+def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_has_their_offsets(pair: Pair) -> None:
+    in_common(pair, b"a")
+    lead_alone(pair.leader, LEADER, 0, b"b")  # not yet fetched when the follower was elected
+    lead_alone(pair.follower, FOLLOWER, 1, b"c")  # not yet fetched when the leader was elected again
+    pair.assign(epoch=2)
+    pair.leader.append(TP, records(b"d"), acks=1)
+    for _ in range(3):
+        pair.thread.do_work()
+    assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
+
+
+def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair) -> None:
+    in_common(pair, b"a", b"b")
+    lead_alone(pair.leader, LEADER, 2, b"c", b"d", b"e")
+    for epoch, value in ((1, b"x"), (3, b"y"), (4, b"z")):
+        lead_alone(pair.follower, FOLLOWER, epoch, value)
+    pair.assign(epoch=5)
+    pair.leader.append(TP, records(b"f"), acks=1)
+    for _ in range(6):
+        pair.thread.do_work()
+    assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
+
+
+def test_an_epoch_in_common_is_kept_whole(pair: Pair) -> None:
+    pair.assign(epoch=0)
+    pair.leader.append(TP, records(b"a"), acks=1)
+    pair.assign(epoch=1, fetch=False)
+    pair.leader.append(TP, records(b"b"), acks=1)
+    for _ in range(3):
+        pair.thread.do_work()
+    assert pair.end(pair.follower) == 2
+    pair.thread.remove_partitions([TP])
+    pair.assign(epoch=2)
+    pair.thread.maybe_truncate()
+    assert pair.end(pair.follower) == 2
+    assert pair.thread.partition_states[TP].fetch_offset == 2
 
 
 @pytest.mark.ported("ReplicaFetcherThreadTest.shouldTruncateToInitialFetchOffsetIfLeaderReturnsUndefinedOffset")
@@ -477,6 +531,7 @@ def test_threads_are_started_fed_and_stopped(pair: Pair) -> None:
     finally:
         manager.shutdown()
     assert pair.link.closed >= 2
+    assert pair.link.closing == pair.link.closed
 
 
 def test_partitions_fall_to_the_same_threads_as_in_kafka(pair: Pair) -> None:

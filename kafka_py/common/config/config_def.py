@@ -5,9 +5,10 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/config/ConfigDef.java @ 1
 
 from __future__ import annotations
 
-import contextlib
+import decimal
 import enum
 import importlib
+import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Final, Protocol
@@ -16,8 +17,10 @@ from kafka_py.common.config.config_value import ConfigValue
 from kafka_py.common.config.types.password import Password
 from kafka_py.common.errors import ConfigException
 
-_INTEGER = re.compile(r"[+-]?[0-9]+\Z")
-_COMMA = re.compile(r"\s*,\s*")
+_BLANKS = "".join(map(chr, range(33)))  # what Java's trim() takes off: not all that strip() does, and more
+_INTEGER = re.compile(r"([+-]?)0*([0-9]{1,19})\Z")
+_DOUBLE = re.compile(r"([+-]?(?:NaN|Infinity|(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]+)?))[fFdD]?\Z")
+_COMMA = re.compile(r"\s*,\s*", re.ASCII)
 _NO_DEFAULT = enum.Enum("_NO_DEFAULT", "VALUE")
 
 
@@ -470,7 +473,7 @@ class ConfigDef:
         """
         if value is None:
             return None
-        return _READERS[type_](name, value.strip() if isinstance(value, str) else value, value)
+        return _READERS[type_](name, value.strip(_BLANKS) if isinstance(value, str) else value, value)
 
     @staticmethod
     def convert_to_string(parsed_value: Any, type_: ConfigDef.Type | None = None) -> str | None:
@@ -479,6 +482,8 @@ class ConfigDef:
             return None
         if isinstance(parsed_value, bool):
             return "true" if parsed_value else "false"
+        if isinstance(parsed_value, float):
+            return _double_text(parsed_value)
         if type_ is ConfigDef.Type.LIST:
             return ",".join(map(str, parsed_value))
         if isinstance(parsed_value, type):
@@ -589,10 +594,11 @@ def _integer_reader(type_: ConfigDef.Type, bits: int, words: str) -> Callable[[s
         if isinstance(value, int) and not isinstance(value, bool):
             number = value
         elif isinstance(trimmed, str):
-            # int() would also read "1_000" and " 7": Java's parser does not.
-            if not _INTEGER.match(trimmed):
+            # int() would also read "1_000" and " 7", and refuse some thousand digits with an error of its own.
+            match = _INTEGER.match(trimmed)
+            if match is None:
                 raise ConfigException(name, value, f"Not a number of type {type_}")
-            number = int(trimmed)
+            number = int("".join(match.groups()))
         else:
             raise ConfigException(name, value, f"Expected value to be a {words}, but it was a {_type_name(value)}")
         if not -limit <= number < limit:
@@ -607,11 +613,21 @@ def _read_double(name: str, trimmed: Any, value: Any) -> float:
         return float(value)
     if not isinstance(trimmed, str):
         raise ConfigException(name, value, f"Expected value to be a double, but it was a {_type_name(value)}")
-    if "_" not in trimmed:
-        with contextlib.suppress(ValueError):
-            return float(trimmed)
-    # Also for text that float() reads and Java does not.
-    raise ConfigException(name, value, "Not a number of type DOUBLE")
+    match = _DOUBLE.match(trimmed)  # float() would also read "nan", "inf" and "1_0", and not "1.5d"
+    if match is None:
+        raise ConfigException(name, value, "Not a number of type DOUBLE")
+    return float(match[1])
+
+
+def _double_text(number: float) -> str:
+    """A double as Java writes it: 0.5, 1.0E7, 1.7976931348623157E308."""
+    if not math.isfinite(number):
+        return "NaN" if math.isnan(number) else "Infinity" if number > 0 else "-Infinity"
+    if number == 0 or 1e-3 <= abs(number) < 1e7:
+        return repr(number)
+    sign, digits, exponent = decimal.Decimal(repr(number)).normalize().as_tuple()
+    first, *rest = map(str, digits)
+    return f"{'-' * sign}{first}.{''.join(rest) or '0'}E{int(exponent) + len(rest)}"
 
 
 def _read_list(name: str, trimmed: Any, value: Any) -> list[Any]:

@@ -194,13 +194,16 @@ class ApiKeys:
                 f"{len(request_schemas)} request versions for api {self.name} "
                 f"but {len(response_schemas)} response versions."
             )
-        self._request_header_versions = [2 if schema.is_flexible else 1 for schema in request_schemas]
-        self._response_header_versions = [1 if schema.is_flexible else 0 for schema in response_schemas]
+        request_header_versions = [2 if schema.is_flexible else 1 for schema in request_schemas]
+        response_header_versions = [1 if schema.is_flexible else 0 for schema in response_schemas]
         if self is ApiKeys.CONTROLLED_SHUTDOWN:
-            self._request_header_versions[0] = 0
+            request_header_versions[0] = 0
         if self is ApiKeys.API_VERSIONS:
             # A client that asks with a version the broker lacks must be able to read the answer.
-            self._response_header_versions = [0] * len(response_schemas)
+            response_header_versions = [0] * len(response_schemas)
+        # Whole lists: another thread may look into them at any moment.
+        self._request_header_versions = request_header_versions
+        self._response_header_versions = response_header_versions
         self._requires_delayed_allocation = any(schema.retains_buffer_reference() for schema in request_schemas)
         self._response_schemas = response_schemas
         self._request_schemas = request_schemas  # last: it tells other threads that the rest is there

@@ -12,11 +12,16 @@ from kafka_py.common.protocol.common_fields import ERROR_CODE, ERROR_MESSAGE
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.protocol.types.struct import Struct
 
+_MAX_STRING = 32767
+_MAX_CHARACTER = 4  # bytes
+
 
 class ApiError:
     """An error and, where there is more to say than the code says, a message.
 
     Mirrors: org.apache.kafka.common.requests.ApiError
+    Differs: a message that repeats so long a name or value that it does not fit into a response is cut. In Java the
+             response cannot be written then, and all that was asked for is answered with UNKNOWN_SERVER_ERROR.
     """
 
     __slots__ = ("_error", "_message")
@@ -43,7 +48,10 @@ class ApiError:
         """Set the error's two fields."""
         struct.set(ERROR_CODE, self._error.code)
         if self._error is not Errors.NONE:
-            struct.set_if_exists(ERROR_MESSAGE, self._message)
+            message = self._message
+            if message is not None and len(message) > _MAX_STRING // _MAX_CHARACTER:
+                message = message.encode("utf-8", "replace")[:_MAX_STRING].decode("utf-8", "ignore")
+            struct.set_if_exists(ERROR_MESSAGE, message)
 
     def is_(self, error: Errors) -> bool:
         """Whether this is the given error."""

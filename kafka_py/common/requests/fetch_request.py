@@ -18,7 +18,7 @@ from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT8, INT32, INT64, STRING
+from kafka_py.common.protocol.types.type import INT8, INT32, INT64, LONGEST_REPLACEABLE, STRING
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.fetch_metadata import FetchMetadata
@@ -455,7 +455,7 @@ def _read_string(b: memoryview, p: int) -> tuple[str, int]:
     (n,) = _SHORT(b, p)
     p += 2
     q: int = p + n
-    if n < 0 or q > len(b):
+    if not 0 <= n <= LONGEST_REPLACEABLE or q > len(b):
         raise SchemaException("string")
     return str(b[p:q], "utf-8", "replace"), q
 

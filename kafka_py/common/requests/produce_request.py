@@ -23,7 +23,7 @@ from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT16, INT32, RECORDS
+from kafka_py.common.protocol.types.type import INT16, INT32, LONGEST_REPLACEABLE, RECORDS
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.produce_response import ProduceResponse
@@ -221,7 +221,7 @@ class ProduceRequest(AbstractRequest):
         if not 3 <= version <= 7:
             return None
         no_id, acks, timeout, topics, n = _START_V3(b, 0)
-        if no_id != -1 or topics != 1 or n < 0:
+        if no_id != -1 or topics != 1 or not 0 <= n <= LONGEST_REPLACEABLE:
             return None
         q = 14 + n
         partitions, partition, size = _ONE_PARTITION(b, q)
@@ -272,7 +272,7 @@ class ProduceRequest(AbstractRequest):
             (n,) = _SHORT(b, p)
             p += 2
             q = p + n
-            if n < 0 or q > end:
+            if not 0 <= n <= LONGEST_REPLACEABLE or q > end:
                 raise SchemaException("topic")
             topic = str(b[p:q], "utf-8", "replace")
             (partitions,) = _INT(b, q)

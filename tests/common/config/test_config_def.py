@@ -57,6 +57,59 @@ def test_every_type_is_read_from_text_and_defaults() -> None:
     assert str(values["j"]) == "[hidden]"
 
 
+@pytest.mark.parametrize(
+    ("type_", "text", "value"),
+    [
+        (Type.INT, "+0007", 7),
+        (Type.LONG, "-9223372036854775808", -(1 << 63)),
+        (Type.INT, "0" * 5000 + "12", 12),
+        (Type.DOUBLE, "1.5d", 1.5),
+        (Type.DOUBLE, ".5F", 0.5),
+        (Type.DOUBLE, "5.", 5.0),
+        (Type.DOUBLE, "-1e3", -1000.0),
+        (Type.DOUBLE, "Infinity", float("inf")),
+        (Type.STRING, "\x00 \t\u00a0x\u00a0 \n", "\u00a0x\u00a0"),
+        (Type.LIST, "a\u00a0, b\t,c", ["a\u00a0", "b", "c"]),
+        (Type.PASSWORD, "\u2003secret\u2003 ", Password("\u2003secret\u2003")),
+    ],
+)
+def test_text_is_read_as_java_reads_it(type_: ConfigDef.Type, text: str, value: Any) -> None:
+    assert ConfigDef.parse_type("name", text, type_) == value
+
+
+@pytest.mark.parametrize("text", ["9" * 5000, "5\u00a0", "1_000", "", "+", "1.0"])
+@pytest.mark.parametrize("type_", [Type.SHORT, Type.INT, Type.LONG])
+def test_text_that_java_does_not_read_as_a_whole_number(type_: ConfigDef.Type, text: str) -> None:
+    with pytest.raises(ConfigException, match=f"Not a number of type {type_}"):
+        ConfigDef.parse_type("name", text, type_)
+
+
+@pytest.mark.parametrize("text", ["nan", "inf", "-infinity", "1_0.0", "", ".", "e3", "1e", "Infinityd1"])
+def test_text_that_java_does_not_read_as_a_double(text: str) -> None:
+    with pytest.raises(ConfigException, match="Not a number of type DOUBLE"):
+        ConfigDef.parse_type("name", text, Type.DOUBLE)
+
+
+@pytest.mark.parametrize(
+    ("number", "text"),
+    [
+        (0.5, "0.5"),
+        (0.001, "0.001"),
+        (9999999.0, "9999999.0"),
+        (-0.0, "-0.0"),
+        (1e7, "1.0E7"),
+        (12345678.9, "1.23456789E7"),
+        (-9.99e-4, "-9.99E-4"),
+        (1.7976931348623157e308, "1.7976931348623157E308"),
+        (float("-inf"), "-Infinity"),
+        (float("nan"), "NaN"),
+    ],
+)
+def test_doubles_are_written_as_java_writes_them(number: float, text: str) -> None:
+    assert ConfigDef.convert_to_string(number, Type.DOUBLE) == text
+    assert ConfigDef.convert_to_string_map_with_password_values({"a": number}) == {"a": text}
+
+
 @pytest.mark.ported("ConfigDefTest.testInvalidDefault")
 def test_a_default_of_the_wrong_type_is_refused_at_once() -> None:
     with pytest.raises(ConfigException, match="Not a number of type INT"):

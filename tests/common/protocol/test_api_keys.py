@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pickle
+import sys
+from types import FrameType
+from typing import Any
 
 import pytest
 
@@ -15,6 +18,28 @@ def test_43_keys_in_the_order_of_their_ids() -> None:
     assert ApiKeys.MAX_API_KEY == 42
     assert ApiKeys.for_id(23) is ApiKeys.OFFSET_FOR_LEADER_EPOCH
     assert (str(ApiKeys.LIST_OFFSETS), ApiKeys.LIST_OFFSETS.name) == ("LIST_OFFSETS", "ListOffsets")
+
+
+def test_no_other_thread_sees_header_versions_that_are_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two threads may load a key at once; after each line of the one the other must find an answer or none."""
+    key = ApiKeys.API_VERSIONS
+    assert key.latest_version() == 3  # it is loaded, and what the test sets is set back
+    seen = set()
+
+    def trace(frame: FrameType, event: str, arg: object) -> Any:
+        if frame.f_code is ApiKeys._load.__code__:
+            seen.add(tuple(key._response_header_versions))
+            return trace
+        return None
+
+    monkeypatch.setattr(key, "_response_header_versions", [])
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        key._load()
+    finally:
+        sys.settrace(before)
+    assert seen == {(), (0, 0, 0, 0)}
 
 
 @pytest.mark.ported("ApiKeysTest.testForIdWithInvalidIdLow")

@@ -89,6 +89,19 @@ def test_alter_configs() -> None:
     assert response.throttle_time_ms() == 4
 
 
+@pytest.mark.parametrize("message", ["x" * 32767, "x" * 32768, "\u00fc" * 20000, "\U0001f600" * 10000])
+def test_a_long_message_of_one_resource_leaves_the_others_their_answer(message: str) -> None:
+    config = DescribeConfigsResponse.Config
+    entries = [DescribeConfigsResponse.ConfigEntry("a", "b", Source.DEFAULT_CONFIG, False, False, [])]
+    configs = {TOPIC: config(ApiError(Errors.INVALID_CONFIG, message), []), BROKER: config(ApiError.NONE, entries)}
+    read = DescribeConfigsResponse.parse(join_parts(DescribeConfigsResponse(0, configs).to_parts(1)), 1)
+    told = read.configs()[TOPIC].error
+    assert told.error() is Errors.INVALID_CONFIG
+    assert message.startswith(told.message() or "?")
+    assert 32767 - 4 < len((told.message() or "").encode()) <= 32767
+    assert [entry.name for entry in read.configs()[BROKER].entries] == ["a"]
+
+
 def test_create_partitions() -> None:
     new = {"t": NewPartitions.increase_to(3, [[1, 2]]), "u": NewPartitions.increase_to(2)}
     builder = CreatePartitionsRequest.Builder(new, 100, False)

@@ -66,6 +66,18 @@ def test_unknown_isolation_level_is_refused() -> None:
         FetchRequest.parse(data, 4)
 
 
+@pytest.mark.parametrize("version", VERSIONS)
+def test_long_topics_are_read_if_they_could_be_written_again(version: int) -> None:
+    def body(topic: bytes) -> bytes:
+        return data.replace(b"\0\x01b", len(topic).to_bytes(2, "big") + topic)
+
+    data = b"".join(request(version).to_parts())
+    parsed = FetchRequest.parse(body(b"b" * 32767), version)
+    assert list(parsed.fetch_data()) == [A0, TopicPartition("b" * 32767, 0), A1]
+    with pytest.raises(SchemaException, match="String of 32767 bytes is not UTF-8"):
+        FetchRequest.parse(body(b"\xff" * 32767), version)
+
+
 def test_array_sizes_beyond_the_buffer() -> None:
     for version in VERSIONS:
         data = bytearray(b"".join(request(version).to_parts()))

@@ -186,6 +186,16 @@ def test_malformed_bytes(data: bytes) -> None:
             ProduceRequest.parse(data, version)
 
 
+@pytest.mark.parametrize("version", range(8))
+@pytest.mark.parametrize("count", [1, 2])
+def test_long_topics_are_read_if_they_could_be_written_again(version: int, count: int) -> None:
+    data = body(version, *[batch()] * count)
+    parsed = ProduceRequest.parse(data.replace(b"\0\x05topic", b"\x7f\xff" + b"t" * 32767), version)
+    assert {tp.topic for tp in parsed.partitions()} == {"t" * 32767}
+    with pytest.raises(SchemaException, match="String of 32767 bytes is not UTF-8"):
+        ProduceRequest.parse(data.replace(b"\0\x05topic", b"\x7f\xff" + b"\xff" * 32767), version)
+
+
 def response(error: Errors = Errors.NONE, partitions: int = 1) -> ProduceResponse:
     part = ProduceResponse.PartitionResponse
     return ProduceResponse(

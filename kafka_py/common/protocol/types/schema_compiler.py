@@ -18,7 +18,14 @@ from kafka_py.common.errors import SchemaException
 from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.compact_array_of import CompactArrayOf
 from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import BytesType, FixedType, RecordsType, StringType, Type
+from kafka_py.common.protocol.types.type import (
+    LONGEST_REPLACEABLE,
+    BytesType,
+    FixedType,
+    RecordsType,
+    StringType,
+    Type,
+)
 
 if TYPE_CHECKING:
     from kafka_py.common.protocol.types.schema import Schema
@@ -126,6 +133,9 @@ def _read_value(source: _Source, type_: Type, name: str, indent: str) -> None:
             ' if q > end: raise SchemaException("short")',
             f" {name} = {cut}; p = q",
         )
+        if isinstance(type_, StringType):
+            long = f"n > {LONGEST_REPLACEABLE} and len({name}.encode()) > 32767"
+            source.add(indent, f' if {long}: raise SchemaException("long")')
     elif isinstance(type_, ArrayOf) and not isinstance(type_, CompactArrayOf):
         _read_array(source, type_, name, null, indent)
     elif _is_struct(type_):

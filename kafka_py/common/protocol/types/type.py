@@ -121,8 +121,16 @@ def _show(o: Any) -> str:
     return "null" if o is None else str(o)
 
 
+LONGEST_REPLACEABLE = 32767 // 3
+"""A string of up to so many bytes can be written again even if each of them was malformed and became U+FFFD."""
+
+
 class StringType(Type):
-    """UTF-8 text behind a length of two bytes; malformed bytes read as U+FFFD, as in Java."""
+    """UTF-8 text behind a length of two bytes; malformed bytes read as U+FFFD, as in Java.
+
+    Differs: text that could not be written again is refused when it is read. Java reads it; then neither the answer
+             nor the error answer, both of which repeat a topic's name, can be made, and the client waits for ever.
+    """
 
     def __init__(self, name: str, nullable: bool) -> None:
         self.name = name
@@ -156,7 +164,10 @@ def _text(buffer: memoryview, position: int, length: int) -> str:
     remaining = len(buffer) - position
     if length > remaining:
         raise SchemaException(f"Error reading string of length {length}, only {remaining} bytes available")
-    return str(buffer[position : position + length], "utf-8", "replace")
+    text = str(buffer[position : position + length], "utf-8", "replace")
+    if length > LONGEST_REPLACEABLE and len(text.encode()) > 32767:
+        raise SchemaException(f"String of {length} bytes is not UTF-8, and too long with its bytes replaced")
+    return text
 
 
 class BytesType(Type):

@@ -36,6 +36,7 @@ from kafka_py.common.protocol.types.type import (
     UNSIGNED_VARINT,
     UUID,
     Type,
+    unsigned_varint,
 )
 
 SCHEMA = Schema(
@@ -213,6 +214,21 @@ def test_text_that_is_too_long_is_refused() -> None:
 
 def test_malformed_text_is_read_with_the_replacement_character() -> None:
     assert Schema(Field("field", STRING)).read(b"\0\x02a\xff").get("field") == "a\ufffd"
+
+
+@pytest.mark.parametrize("type_", [STRING, NULLABLE_STRING, COMPACT_STRING, COMPACT_NULLABLE_STRING])
+def test_text_that_could_not_be_written_again_is_refused(type_: Type) -> None:
+    schema = Schema(Field("field", type_))
+    good = schema.read(_length(type_, 10922) + b"\xff" * 10922)
+    assert schema.read(good.to_bytes()).get("field") == "\ufffd" * 10922
+    assert schema.read(_length(type_, 32767) + b"x" * 32767).get("field") == "x" * 32767
+    for read in (schema.read_from, schema.read_at):
+        with pytest.raises(SchemaException, match="String of 10923 bytes is not UTF-8"):
+            read(memoryview(_length(type_, 10923) + b"\xff" * 10923), 0)
+
+
+def _length(type_: Type, length: int) -> bytes:
+    return unsigned_varint(length + 1) if "COMPACT" in type_.name else length.to_bytes(2, "big")
 
 
 def test_number_out_of_range_is_refused() -> None:
