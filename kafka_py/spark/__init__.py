@@ -109,8 +109,9 @@ def read_stream(
 ) -> DataFrame:
     """New records as a stream; arguments and errors as those of read.
 
-    ``latest``, the default of startingOffsets, is replaced by the offsets as they are now. Spark asks a source for its
-    first offsets again when a query fails before its first batch is done; "latest" would be later then.
+    ``latest``, the default of startingOffsets, is replaced by the offsets as they are now, and so are times to start
+    at. Spark asks a source for its first offsets again when a query fails before its first batch is done; "latest"
+    would be later then.
     """
     texts = _with_explicit_start(_texts(log_dirs, subscribe, options))
     reader = spark.readStream.format(FORMAT).options(**texts)
@@ -129,20 +130,21 @@ def _texts(log_dirs: str | Sequence[str], subscribe: str | None, options: dict[s
 
 
 def _with_explicit_start(texts: dict[str, str]) -> dict[str, str]:
-    from kafka_py.spark.offsets import JsonUtils, LatestOffsetRangeLimit
+    from kafka_py.spark.offsets import EarliestOffsetRangeLimit, JsonUtils
     from kafka_py.spark.options import KafkaSourceOptions
 
     checked = KafkaSourceOptions(texts, streaming=True)
-    if not isinstance(checked.starting_offsets, LatestOffsetRangeLimit):
+    if isinstance(checked.starting_offsets, EarliestOffsetRangeLimit):
         return texts
     transport = checked.transport()
     try:
-        offsets = checked.offset_reader(transport).fetch_latest_offsets()
+        offsets = checked.offset_reader(transport).fetch_partition_offsets(checked.starting_offsets, True)
     finally:
         transport.close()
     # Partitions that come later are read from their beginning, so without any "earliest" means the same.
     start = JsonUtils.partition_offsets_json(offsets) if offsets else "earliest"
-    others = {name: value for name, value in texts.items() if name.lower() != "startingoffsets"}
+    replaced = ("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp")
+    others = {name: value for name, value in texts.items() if name.lower() not in replaced}
     return {**others, "startingOffsets": start}
 
 

@@ -41,6 +41,7 @@ DEFAULT_MAX_FILE_BYTES = 128 << 20
 _ROW_GROUP_BYTES = 32 << 20
 _FILES_PER_CORE_AND_JOB = 4
 _NOT_FOR_ARCHIVES = ("starting", "ending", "include", "min", "max")  # options begin so that choose among the records
+_SAID_BY_SETTINGS = ("isolation.level", "kafka.isolation.level", "failondataloss", "checkcrcs")
 
 
 class ArchiveSettings(NamedTuple):
@@ -256,10 +257,16 @@ def archive(
     ``log_dirs`` are directories or globs, separated by commas; exactly one of ``subscribe`` (topics separated by
     commas), ``subscribe_pattern`` and ``assign`` (JSON) says which partitions. Further ``options`` are those of the
     source that tell where records come from (brokers, replica, kafka.bootstrap.servers); with log_dirs None and
-    kafka.bootstrap.servers the brokers are asked for the records. Raises ValueError for wrong options, and as
-    archive_topics does.
+    kafka.bootstrap.servers the brokers are asked for the records. Raises ValueError for wrong options, also for those
+    that say again what the settings say, and as archive_topics does.
     """
     settings = settings or ArchiveSettings()
+    settings = settings._replace(isolation=settings.isolation.strip().lower())
+    if settings.max_file_bytes < 1:
+        raise ValueError(f"max_file_bytes must be positive, not {settings.max_file_bytes}")
+    twice = sorted(name for name in options or {} if name.lower() in _SAID_BY_SETTINGS)
+    if twice:
+        raise ValueError(f"ArchiveSettings say what option {', '.join(twice)} would")
     strategy = {"subscribe": subscribe, "subscribePattern": subscribe_pattern, "assign": assign, "logDirs": log_dirs}
     given = {name: value for name, value in strategy.items() if value is not None}
     source = KafkaSourceOptions({**given, **(options or {}), "isolation.level": settings.isolation})

@@ -162,14 +162,30 @@ class RecordBatchDecoder:
         until_offset: int,
         *,
         aborted: AbortedFilter | None = None,
+        behind: int = _MIN_OFFSET,
     ) -> list[pa.RecordBatch]:
-        """Like decode_buffer, for batches whose headers were read already."""
+        """Like decode_buffer, for batches whose headers were read already; ``behind`` is where those before end."""
         if not len(headers):
             return []
         try:
+            if self._check_crcs and headers.base_offset[0] < behind:
+                raise CorruptRecordException(
+                    f"Batch at offset {headers.base_offset[0]} follows one that ends with offset {behind - 1}"
+                )
             return self._tables_of(buffer, headers, from_offset, until_offset, aborted or self._aborted)
         except CorruptRecordException as e:
             raise CorruptRecordException(f"{self._topic.decode()}-{self._partition}: {e}") from e
+
+    def offsets_and_times(self, buffer: memoryview, end: int) -> Iterator[tuple[Int64, Int64]]:
+        """Offset and time (ms) of each record of the whole batches in buffer[:end]; of control batches none.
+
+        Unlike in the column ``timestamp`` any time is possible. Raises CorruptRecordException as decode_buffer does.
+        """
+        headers, _ = batch_headers(buffer, end)
+        if self._check_crcs:
+            _check(buffer, headers)
+        for records in self._decode(buffer, headers.select(~headers.is_control & (headers.count != 0))):
+            yield records.offset, records.timestamp
 
     def _tables_of(
         self,
@@ -432,6 +448,13 @@ def _strings(keys: pa.Array) -> pa.Array:
     return strings
 
 
+class SegmentEnd(NamedTuple):
+    """Where reading a segment ended: the offset behind the last whole batch, and whether other bytes follow it."""
+
+    offset: int
+    is_torn: bool
+
+
 def iter_segment(
     file: io.RawIOBase,
     decoder: RecordBatchDecoder,
@@ -440,17 +463,17 @@ def iter_segment(
     from_offset: int,
     until_offset: int,
     chunk_bytes: int = CHUNK_BYTES,
-) -> Generator[pa.RecordBatch, None, int]:
+) -> Generator[pa.RecordBatch, None, SegmentEnd]:
     """Record batches of the bytes [start, end) of an open segment; start must be a batch boundary.
 
     Reads into one reused buffer and makes a larger one only for a batch that needs it and is in the file. Stops at the
-    first batch at or above until_offset, at a torn tail and at preallocated zeros. Returns (to ``yield from``) the
-    offset behind the last whole batch, from_offset without one: less than until_offset says that the file ended early.
-    Raises CorruptRecordException as decode_buffer does.
+    first batch at or above until_offset, at a torn tail and at preallocated zeros. Returns (to ``yield from``) where it
+    ended, from_offset without a batch: less than until_offset says that the file ended early, and torn that it should
+    not have. Raises CorruptRecordException as decode_buffer does.
     """
     size = max(min(chunk_bytes, end - start), HEADER_SIZE)
     buffer = np.empty(_ROOM * size, np.uint8).data
-    position, kept, reached = start, 0, from_offset
+    position, kept, reached, behind = start, 0, from_offset, _MIN_OFFSET
     while position < end:
         got = os.preadv(file.fileno(), [buffer[kept : min(size, kept + end - position)]], position)
         if not got:
@@ -458,11 +481,11 @@ def iter_segment(
         position += got
         filled = kept + got
         headers, consumed = batch_headers(buffer, filled)
-        yield from decoder.decode_batches(buffer, headers, from_offset, until_offset)
+        yield from decoder.decode_batches(buffer, headers, from_offset, until_offset, behind=behind)
         if len(headers):
-            reached = int(headers.last_offset[-1]) + 1
+            reached = behind = int(headers.last_offset[-1]) + 1
             if reached >= until_offset:
-                break
+                return SegmentEnd(reached, False)
         kept = filled - consumed
         needed = _size_at(buffer, consumed, filled)
         if needed > kept + min(end, os.fstat(file.fileno()).st_size) - position:
@@ -473,7 +496,7 @@ def iter_segment(
             if size > len(buffer):
                 buffer = np.empty(size, np.uint8).data
         buffer[:kept] = rest
-    return reached
+    return SegmentEnd(reached, kept > 0 or position < end)
 
 
 def _size_at(buffer: memoryview, position: int, end: int) -> int:

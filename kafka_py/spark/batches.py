@@ -218,7 +218,10 @@ def control_types(headers: BatchHeaders, buffer: memoryview) -> list[str | None]
 
 
 class SegmentPiece(NamedTuple):
-    """Bytes of one segment to read, and the offsets wanted of them. ``segment`` is as it was planned."""
+    """Bytes of one segment to read, and the offsets wanted of them. ``segment`` is as it was planned.
+
+    ``is_tail``: they end where the log ends, where half a batch or zeros may be.
+    """
 
     broker_id: int
     topic: str
@@ -228,6 +231,7 @@ class SegmentPiece(NamedTuple):
     end: int
     from_offset: int
     until_offset: int
+    is_tail: bool
 
 
 @dataclass
@@ -316,8 +320,9 @@ class KafkaBatchesReader(DataSourceReader):
         for segment in replica.segments_between(start, until):
             if segment.size:
                 for first, last in split(segment, start, self._options.max_partition_bytes):
+                    tail = segment == replica.segments[-1] and last == segment.size
                     yield SegmentPiece(
-                        replica.broker_id, replica.topic, replica.partition, segment, first, last, start, until
+                        replica.broker_id, replica.topic, replica.partition, segment, first, last, start, until, tail
                     )
 
     def read(self, partition: InputPartition | None) -> Iterator[pa.RecordBatch]:
@@ -341,9 +346,10 @@ class KafkaBatchesReader(DataSourceReader):
                     yield self._table(piece, chunk, headers)
                 if chunk.headers.base_offset[-1] >= piece.until_offset:
                     return
-            if scan.stop == scan.DAMAGED:
+            if scan.stop == scan.DAMAGED or (scan.stop != scan.END and not piece.is_tail):
+                what = scan.error or f"no batch begins there ({scan.stop})"
                 raise CorruptRecordException(
-                    f"{piece.segment.path} cannot be read behind position {scan.position}: {scan.error}. "
+                    f"{piece.segment.path} cannot be read behind position {scan.position}: {what}. "
                     "verify() tells more; with failOnDataLoss=false the segment ends there."
                 )
         finally:

@@ -283,7 +283,8 @@ class KafkaDataConsumer(Logging):
 
     Mirrors: org.apache.spark.sql.kafka010.consumer.KafkaDataConsumer
     Thread: its task's
-    Differs: bounded by kafkaConsumer.pollTimeoutMs since the last record; leaders are looked up here, not in a client
+    Differs: bounded by kafkaConsumer.pollTimeoutMs since the last record; leaders are looked up here, not in a client;
+        where the rest of a range was compacted away it ends, for which Spark waits in vain
     """
 
     def __init__(self, work: FetchRange, options: ReadOptions, client: BrokerClient, time: Time = Time.SYSTEM) -> None:
@@ -308,6 +309,8 @@ class KafkaDataConsumer(Logging):
             except (OffsetOutOfRangeException, UnknownTopicOrPartitionException) as e:
                 offset = self._offset_after_loss(offset, e)
                 continue
+            if data is None:
+                return
             buffer = data.records.buffer
             behind = end_of_batches(buffer)
             if behind < work.until_offset:
@@ -317,8 +320,8 @@ class KafkaDataConsumer(Logging):
             yield from decoded
             offset = behind
 
-    def _fetch(self, offset: int) -> FetchResponse.PartitionData:
-        """A response with at least one batch.
+    def _fetch(self, offset: int) -> FetchResponse.PartitionData | None:
+        """A response with at least one batch; None if the leader has none between the offset and the range's end.
 
         Asks again after errors that pass, with a pause and the leader looked up anew, and when there was nothing yet: a
         new leader may be behind for a moment with what may be read. Raises OffsetOutOfRangeException at once; when it
@@ -330,8 +333,10 @@ class KafkaDataConsumer(Logging):
             failure: Exception | None = None
             try:
                 data = self._answer_to(offset)
-                if end_of_batches(data.records.buffer) > offset:
+                if data is not None and end_of_batches(data.records.buffer) > offset:
                     return data
+                if data is not None and self._is_all_readable(data):
+                    return None
             except OffsetOutOfRangeException:
                 raise
             except PASSING as e:
@@ -347,12 +352,21 @@ class KafkaDataConsumer(Logging):
                 self._leader = None
                 self._time.sleep(settings.retry_interval_ms)
 
-    def _answer_to(self, offset: int) -> FetchResponse.PartitionData:
+    def _is_all_readable(self, data: FetchResponse.PartitionData) -> bool:
+        """Whether the leader gives everything up to the range's end; what it does not give has been compacted away."""
+        limit = data.last_stable_offset if self._options.read_committed else data.high_watermark
+        return bool(limit >= self._work.until_offset)
+
+    def _answer_to(self, offset: int) -> FetchResponse.PartitionData | None:
+        """The partition's part of the answer; None of a broker that has put us off because of a quota."""
         question, self._pending = self._pending, None
         response = self._client.finish(self._request(offset) if question is None else question)
         assert isinstance(response, FetchResponse)
         response.error().maybe_throw()
-        data: FetchResponse.PartitionData = response.response_data()[self._tp]
+        data: FetchResponse.PartitionData | None = response.response_data().get(self._tp)
+        if data is None:
+            self._time.sleep(response.throttle_time_ms())
+            return None
         data.error.maybe_throw()
         return data
 

@@ -12,23 +12,23 @@ Read next: layout.py (the files), stable_offsets.py (read_committed), transport.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 from pyspark.sql.datasource import InputPartition
 
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
-from kafka_py.spark.arrow_decoder import RecordBatchDecoder, iter_segment
+from kafka_py.spark.arrow_decoder import RecordBatchDecoder, SegmentEnd, iter_segment
 from kafka_py.spark.layout import (
     DELETED,
     NO_EPOCH,
+    UNKNOWN_BROKER,
     BatchStart,
     LogDirs,
     ReplicaDir,
@@ -54,6 +54,9 @@ from kafka_py.spark.transport import (
 )
 from kafka_py.utils.logging import Logging
 
+if TYPE_CHECKING:
+    import pyarrow as pa
+
 CHECKPOINT, BROKER, LOG = "checkpoint", "broker", "log"  # option offsetsSource
 MIN_CHUNK_BYTES, MAX_CHUNK_BYTES = 64 << 10, 4 << 20
 _ATTEMPTS = 5
@@ -78,7 +81,10 @@ class SegmentHint(NamedTuple):
 
 @dataclass
 class SegmentRange(InputPartition):
-    """The work of one task: offsets of one partition, the directory they are in, and where they were in it."""
+    """The work of one task: offsets of one partition, the directory they are in, and where they were in it.
+
+    ``homes`` are the broker's other log directories, to which the partition may be moved meanwhile.
+    """
 
     topic: str
     partition: int
@@ -87,6 +93,7 @@ class SegmentRange(InputPartition):
     directory: str
     hints: tuple[SegmentHint, ...]
     aborted: tuple[AbortedTransaction, ...] = ()
+    homes: tuple[str, ...] = ()
 
     def tables(self, options: ReadOptions) -> Iterator[pa.RecordBatch]:
         """Arrow batches of the wanted columns, in offset order. Raises DataLossError for records that are gone (if it
@@ -116,14 +123,17 @@ class SegmentReader(Logging):
         """The piece's records; see SegmentRange.tables."""
         work = self._work
         offset = work.from_offset
+        is_torn = False
         for hint in work.hints:
+            if is_torn and offset < hint.base_offset:
+                break  # what is missing there is no gap
             file = self._open(hint)
             offset = max(offset, hint.base_offset)
             if file is None:
                 self.info("%s is not what it was: finding its records by offset", hint.path)
                 break
             with file:
-                offset = yield from self._records(file, hint.start, hint.end, offset, work.until_offset)
+                offset, is_torn = yield from self._records(file, hint.start, hint.end, offset, work.until_offset)
         yield from self._by_offset(offset)  # nothing is left, unless files changed or end too early
 
     @staticmethod
@@ -141,12 +151,12 @@ class SegmentReader(Logging):
 
     def _records(
         self, file: io.FileIO, start: int, end: int, from_offset: int, until_offset: int
-    ) -> Generator[pa.RecordBatch, None, int]:
+    ) -> Generator[pa.RecordBatch, None, SegmentEnd]:
         """Records from a position on; returns the offset behind the last batch, or from_offset. ``end`` is a hint."""
         size = os.fstat(file.fileno()).st_size
         chunk = max(MIN_CHUNK_BYTES, min(end - start, MAX_CHUNK_BYTES))
-        reached = yield from iter_segment(file, self._decoder, start, size, from_offset, until_offset, chunk)
-        return max(from_offset, reached)
+        reached, is_torn = yield from iter_segment(file, self._decoder, start, size, from_offset, until_offset, chunk)
+        return SegmentEnd(max(from_offset, reached), is_torn)
 
     def _by_offset(self, offset: int) -> Iterator[pa.RecordBatch]:
         """The records from an offset on, from the directory as it is now.
@@ -158,16 +168,22 @@ class SegmentReader(Logging):
         while offset < work.until_offset:
             segments = self._segments()
             at = sum(segment.base_offset <= offset for segment in segments) - 1
-            if at < 0:
+            if at < 0 < len(segments):
                 offset = self._offset_after_loss(offset, segments)
                 continue
-            following = segments[at + 1].base_offset if at + 1 < len(segments) else None
-            opened = self._open_listed(segments[at], following)
+            opened = None
+            if at >= 0:
+                following = segments[at + 1].base_offset if at + 1 < len(segments) else None
+                start = position_of(segments[at], offset)  # of the listed file if that is still in its place afterwards
+                opened = self._open_listed(segments[at], following)
             if opened is not None:
                 file, reached = opened
                 with file:
-                    start, until = position_of(segments[at], offset), min(reached, work.until_offset)
-                    yield from self._records(file, start, position_behind(segments[at], until), offset, until)
+                    until = min(reached, work.until_offset)
+                    end = position_behind(segments[at], until)
+                    there = yield from self._records(file, start, end, offset, until)
+                if there.is_torn:
+                    reached = there.offset  # up to the next segment is no gap: records cannot be read
                 if reached > offset:
                     attempts, offset = _ATTEMPTS, reached
                     continue
@@ -178,22 +194,30 @@ class SegmentReader(Logging):
                 attempts, offset = _ATTEMPTS, self._offset_after_loss(offset, segments)
 
     def _segments(self) -> list[SegmentFile]:
-        try:
-            return list(segment_files(self._work.directory))
-        except FileNotFoundError:
-            return []  # the topic was deleted, or the replica moved
+        work = self._work
+        for directory in (
+            work.directory,
+            *(os.path.join(home, f"{work.topic}-{work.partition}") for home in work.homes),
+        ):
+            try:
+                return list(segment_files(directory))
+            except FileNotFoundError:
+                continue  # the replica was moved, or is not there in the moment between two renamings
+        return []  # or the topic was deleted
 
     @staticmethod
     def _open_listed(segment: SegmentFile, following: int | None) -> tuple[io.FileIO, int] | None:
         """A segment and the offset where it ends; None if it is not the file any more that was listed."""
-        try:
-            file = io.FileIO(segment.path)
-            if os.fstat(file.fileno()).st_ino == segment.inode:
-                return file, end_offset(segment) if following is None else following
-        except FileNotFoundError:
-            return None
-        file.close()
-        return None
+        with contextlib.ExitStack() as on_failure:
+            try:
+                file = on_failure.enter_context(io.FileIO(segment.path))
+                if os.fstat(file.fileno()).st_ino != segment.inode:
+                    return None
+                reached = end_offset(segment) if following is None else following
+            except FileNotFoundError:
+                return None
+            on_failure.pop_all()
+            return file, reached
 
     def _offset_after_loss(self, offset: int, segments: list[SegmentFile]) -> int:
         """Where to go on behind offsets that are gone. Raises DataLossError unless the query shall go on."""
@@ -210,9 +234,11 @@ class SegmentReader(Logging):
 class FileTransport(Logging):
     """Plans the reading of partitions from the replicas in log directories.
 
-    ``replica`` is the broker to read from, None for the replica with the newest epoch and the highest high watermark;
-    ``leaders`` tells the leaders now; ``live``, which is closed with this one, the offsets now. Without it the high
-    watermarks are those of the checkpoints, up to five seconds old.
+    ``replica`` is the broker to read from, None for the leader if ``reads_leaders``, else, or where it is not here, for
+    the replica with the newest epoch and the highest high watermark. ``leaders`` tells the leaders now; ``live``, which
+    is closed with this one, the offsets now. Without it the high watermarks are those of the checkpoints, up to five
+    seconds old. So are those of replicas that do not lead: a leader's high watermark says nothing about what another
+    one has there, which may have been away, and truncate when it is back.
 
     Thread: the driver's
     """
@@ -225,6 +251,7 @@ class FileTransport(Logging):
         offsets_source: str = CHECKPOINT,
         read_committed: bool = False,
         leaders: LeaderIds | None = None,
+        reads_leaders: bool = True,
         live: Transport | None = None,
         time: Time = Time.SYSTEM,
     ) -> None:
@@ -233,11 +260,13 @@ class FileTransport(Logging):
         self._offsets_source = offsets_source  # const
         self._read_committed = read_committed  # const
         self._leaders = leaders  # const
+        self._reads_leaders = reads_leaders  # const
         self._live = live  # const
         self._time = time  # const
         self._chosen: dict[TopicPartition, ReplicaDir] = {}
         self._offsets: dict[TopicPartitionName, PartitionOffsets] = {}
         self._transactions: dict[str, OngoingTransactions] = {}
+        self._led_up_to: dict[str, int] = {}  # path -> the live high watermark when its replica led last
         self._warned: set[TopicPartition] = set()
 
     def partitions(
@@ -258,8 +287,21 @@ class FileTransport(Logging):
         self._chosen, self._offsets = {}, {}
         for tp, replicas in sorted(candidates.items()):
             self._warn_about_divergence(tp, replicas)
-            self._look_at(tp, choose_replica(replicas, leaders.get(tp)), replicas, live.get(tp))
+            chosen = choose_replica(replicas, leaders.get(tp) if self._reads_leaders else None)
+            known = live.get(tp)
+            if known is not None and leaders.get(tp, chosen.broker_id) != chosen.broker_id:
+                replicas = [*replicas, self._as_it_led(chosen, known)]
+                known = None
+            self._look_at(tp, chosen, replicas, known)
         return dict(self._offsets)
+
+    def _as_it_led(self, chosen: ReplicaDir, live: PartitionOffsets) -> ReplicaDir:
+        """A replica with the high watermark that was given out while it led: that much it has for good.
+
+        Its own checkpoint may not know it yet. Records that an unclean election took back are above the live one.
+        """
+        led = min(self._led_up_to.get(chosen.path, 0), live.high_watermark)
+        return chosen._replace(high_watermark=max(chosen.high_watermark, led))
 
     def _look_at(
         self, tp: TopicPartition, chosen: ReplicaDir, replicas: list[ReplicaDir], live: PartitionOffsets | None
@@ -268,6 +310,8 @@ class FileTransport(Logging):
         for _ in range(_ATTEMPTS):
             try:
                 self._offsets[tp] = self._offsets_of(chosen, replicas, live)
+                if live is not None:
+                    self._led_up_to[chosen.path] = self._offsets[tp].high_watermark
                 self._chosen[tp] = chosen
                 return
             except FileNotFoundError:
@@ -303,9 +347,9 @@ class FileTransport(Logging):
             high_watermark = chosen.high_watermark
         stable = high_watermark
         if self._read_committed:
-            if live is not None:
+            if live is not None and live.high_watermark <= end:
                 stable = min(live.last_stable_offset, high_watermark)
-            else:
+            else:  # markers that the files do not show yet are not among the aborted transactions either
                 ongoing = self._transactions.setdefault(chosen.path, OngoingTransactions())
                 stable = ongoing.last_stable_offset(chosen, high_watermark)
         return PartitionOffsets(start, high_watermark, stable, end)
@@ -361,6 +405,9 @@ class FileTransport(Logging):
         if replica is None or from_offset >= until_offset:
             return []
         aborted = aborted_transactions(replica, from_offset, until_offset) if read_committed else ()
+        home, broker_id = os.path.dirname(replica.path), replica.broker_id
+        known = [d.path for d in self._log_dirs.dirs if d.broker_id == broker_id != UNKNOWN_BROKER]
+        homes = tuple(path for path in known if path != home)
         return [
             SegmentRange(
                 topic,
@@ -370,6 +417,7 @@ class FileTransport(Logging):
                 replica.path,
                 hints,
                 tuple(txn for txn in aborted if txn[1] < last and txn[2] >= first),
+                homes,
             )
             for first, last, hints in hinted_ranges(replica, from_offset, until_offset, max_bytes)
         ]
@@ -458,7 +506,7 @@ def _hint(segment: SegmentFile, start: int, end: int) -> SegmentHint:
 
 def first_offset_since(segment: SegmentFile, timestamp: int, from_offset: int, until_offset: int) -> int | None:
     """The first of these offsets in a segment whose record is not older than the timestamp (ms); None without one."""
-    decoder = RecordBatchDecoder("", 0, ("offset", "timestamp"))
+    decoder = RecordBatchDecoder("", 0, ("offset",))
     try:
         file = io.FileIO(segment.path)
     except FileNotFoundError:
@@ -468,13 +516,11 @@ def first_offset_since(segment: SegmentFile, timestamp: int, from_offset: int, u
         for position, headers in scan_headers(file.fileno(), position_of_timestamp(segment, timestamp), size):
             young = (headers.max_timestamp >= timestamp) & (headers.last_offset >= from_offset)
             for at in np.flatnonzero(young).tolist():
-                start = position + int(headers.position[at])
-                end = start + int(headers.size[at])
-                for table in iter_segment(file, decoder, start, end, from_offset, until_offset, end - start):
-                    microseconds = table.column("timestamp").cast(pa.int64())
-                    found = pc.index(pc.greater_equal(microseconds, timestamp * 1000), True).as_py()
-                    if found >= 0:
-                        return int(table.column("offset")[found].as_py())
+                batch = os.pread(file.fileno(), int(headers.size[at]), position + int(headers.position[at]))
+                for offset, time in decoder.offsets_and_times(memoryview(batch), len(batch)):
+                    found = offset[(time >= timestamp) & (offset >= from_offset) & (offset < until_offset)]
+                    if len(found):
+                        return int(found[0])
             if headers.base_offset[-1] >= until_offset:
                 return None
     return None

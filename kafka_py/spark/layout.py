@@ -215,7 +215,10 @@ def _checkpoint_lines(path: pathlib.Path) -> list[str]:
         return []  # made by the broker, nothing written yet
     if lines[0].strip() != "0":
         raise ValueError(f"Unrecognized version of the checkpoint file {path}: {lines[0]}")
-    return lines[2 : 2 + int(lines[1])]
+    entries = [line for line in lines[2:] if line]
+    if lines[1:2] != [str(len(entries))]:  # half of a file would read as if partitions had no high watermark
+        raise ValueError(f"Expected {lines[1:2]} entries in checkpoint file {path}, but found {len(entries)}")
+    return entries
 
 
 def replica_dirs(log_dirs: Iterable[str]) -> Iterator[ReplicaDir]:

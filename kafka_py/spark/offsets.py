@@ -326,7 +326,8 @@ class KafkaOffsetReader(Logging):
     Mirrors: org.apache.spark.sql.kafka010.KafkaOffsetReader, KafkaOffsetReaderAdmin
     Thread: the driver's
     Differs: one look at the partitions serves a whole call, so that start and end fit; ranges that reach beyond what is
-        there are reported here, not only by the tasks
+        there are reported here, not only by the tasks, and after the retries that Spark makes for the latest offsets
+        only; a known partition that is missing is asked for again, too
     """
 
     def __init__(
@@ -353,15 +354,25 @@ class KafkaOffsetReader(Logging):
         return {tp: offsets.log_start_offset for tp, offsets in self._assigned().items()}
 
     def fetch_latest_offsets(self, known_offsets: Mapping[TopicPartition, int] | None = None) -> PartitionOffsetMap:
-        """Where each partition ends; asked again, a few times, while one ends below a known offset."""
+        """Where each partition ends; asked again, a few times, while one ends below a known offset or is missing."""
+        return {tp: self._latest(offsets) for tp, offsets in self._assigned_up_to(known_offsets or {}).items()}
+
+    def _assigned_up_to(self, known_offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, PartitionOffsets]:
+        """The partitions, looked at again, a few times, while one of these offsets is not there.
+
+        A broker that comes back begins with an older high watermark, and a partition that is moved to another log
+        directory is in neither for a moment. Neither may be taken for a loss.
+        """
         attempts = max(1, self._num_retries)
         while True:
-            latest = {tp: self._latest(offsets) for tp, offsets in self._assigned().items()}
-            incorrect = [(tp, known, latest[tp]) for tp, known in (known_offsets or {}).items() if tp in latest]
-            incorrect = [row for row in incorrect if row[1] > row[2]]
+            assigned = self._assigned()
+            latest = {tp: self._latest(offsets) for tp, offsets in assigned.items()}
+            incorrect = [
+                (tp, known, latest.get(tp)) for tp, known in known_offsets.items() if latest.get(tp, -1) < known
+            ]
             attempts -= 1
             if not incorrect or not attempts:
-                return latest
+                return assigned
             self.warn("Found incorrect offsets (partition, previous offset, fetched offset): %s", incorrect)
             self._time.sleep(self._retry_interval_ms)
 
@@ -400,9 +411,9 @@ class KafkaOffsetReader(Logging):
     ) -> list[KafkaOffsetRange]:
         """What a micro-batch reads of each partition, not divided yet: a new partition is read from its beginning.
 
-        Raises DataLossError when partitions or offsets are gone.
+        Raises DataLossError when partitions or offsets are gone, and still are when asked for again.
         """
-        assigned = self._assigned()
+        assigned = self._assigned_up_to(until_offsets)
         new = set(until_offsets) - set(from_offsets)
         initial = {tp: assigned[tp].log_start_offset for tp in sorted(new) if tp in assigned}
         if set(initial) != new:

@@ -72,6 +72,18 @@ _REFUSED = {
     "interceptor.classes": "Kafka option 'interceptor.classes' is not supported",
 }
 _FOR_CONSUMERS_ONLY = ("kafka.group.id", "groupidprefix", "kafkaconsumer.")
+# Names in small letters. Of those that begin with kafka. any may be given, as they are for Kafka's consumer.
+_KNOWN = frozenset(
+    (
+        *STRATEGIES,
+        *("logdirs", "path", "brokers", "replica", "offsetssource", "isolation.level", "checkcrcs", "pushdown"),
+        *("startingoffsets", "startingtimestamp", "startingoffsetsbytimestamp", "startingoffsetsbytimestampstrategy"),
+        *("endingoffsets", "endingtimestamp", "endingoffsetsbytimestamp"),
+        *("failondataloss", "includeheaders", "minpartitions", "maxrecordsperpartition", "maxpartitionbytes"),
+        *("maxoffsetspertrigger", "minoffsetspertrigger", "maxtriggerdelay", "groupidprefix"),
+        *("fetchoffset.numretries", "fetchoffset.retryintervalms", "kafkaconsumer.polltimeoutms"),
+    )
+)
 _FOR_STREAMS_ONLY = ("maxOffsetsPerTrigger", "minOffsetsPerTrigger", "maxTriggerDelay")
 
 
@@ -81,6 +93,7 @@ class KafkaSourceOptions(Logging):
     Picklable, and makes the transport that the options ask for. Raises ValueError for what is missing or wrong.
 
     Mirrors: org.apache.spark.sql.kafka010.KafkaSourceProvider (validateGeneralOptions and its like)
+    Differs: warns of unknown options; refuses a maxOffsetsPerTrigger with which a stream would stand still or go back
     Thread: any; immutable.
     """
 
@@ -101,7 +114,7 @@ class KafkaSourceOptions(Logging):
         self.min_partitions = self._positive("minPartitions")  # const
         self.max_records_per_partition = self._positive("maxRecordsPerPartition")  # const
         self.max_partition_bytes = self._positive("maxPartitionBytes")  # const
-        self.max_offsets_per_trigger = self._number("maxOffsetsPerTrigger")  # const
+        self.max_offsets_per_trigger = self._positive("maxOffsetsPerTrigger")  # const
         self.min_offsets_per_trigger = self._number("minOffsetsPerTrigger")  # const
         self.max_trigger_delay_ms = time_string_as_ms(self._text("maxTriggerDelay") or DEFAULT_MAX_TRIGGER_DELAY)
         self._num_retries = self._positive("fetchOffset.numRetries") or 3  # const
@@ -126,7 +139,8 @@ class KafkaSourceOptions(Logging):
             replica=None if replica in (LEADER, MAX_HIGH_WATERMARK) else int(replica),
             offsets_source=source,
             read_committed=self.read_committed,
-            leaders=self._leaders if replica == LEADER else None,
+            leaders=self._leaders if replica == LEADER or source == BROKER else None,
+            reads_leaders=replica == LEADER,
             live=FetchTransport(self.consumer_options) if source == BROKER else None,
             time=time,
         )
@@ -218,6 +232,9 @@ class KafkaSourceOptions(Logging):
             self.warn("Options without a meaning for files are ignored: %s", ", ".join(sorted(ignored)))
         elif "kafka.group.id" in self.given:
             self.warn("Option kafka.group.id is ignored: no consumer group is joined")
+        unknown = [name for name in self.given if name not in _KNOWN and not name.startswith("kafka.")]
+        if unknown:
+            self.warn("Options that are not known are ignored: %s", ", ".join(sorted(unknown)))
 
     def _limit(self, which: str) -> KafkaOffsetRangeLimit:
         """What startingTimestamp, startingOffsetsByTimestamp or startingOffsets say; the first that is given counts."""
@@ -280,8 +297,14 @@ class KafkaSourceOptions(Logging):
 
     def _is_read_committed(self) -> bool:
         """Whether records of open and aborted transactions are left out."""
-        name = "kafka.isolation.level" if "kafka.isolation.level" in self.given else "isolation.level"
-        return self._one_of(name, READ_UNCOMMITTED, (READ_UNCOMMITTED, READ_COMMITTED)) == READ_COMMITTED
+        levels = {
+            self._one_of(name, READ_UNCOMMITTED, (READ_UNCOMMITTED, READ_COMMITTED))
+            for name in ("kafka.isolation.level", "isolation.level")
+            if name in self.given
+        }
+        if len(levels) > 1:
+            raise ValueError("kafka.isolation.level and isolation.level must not differ")
+        return READ_COMMITTED in levels
 
     def _text(self, name: str) -> str | None:
         value = self.given.get(name.lower())

@@ -172,14 +172,23 @@ class ParquetManifest:
         if gone:
             raise FileNotFoundError(f"{self.home} lacks files of its manifest: {', '.join(sorted(gone))}")
         for path in sorted(self.home.glob("partition=*/*")):
-            if path.name.startswith(".") and path.name.endswith(_TMP_SUFFIX):
+            is_half = path.name.startswith(".") and path.name.endswith(_TMP_SUFFIX)
+            is_known = str(path.relative_to(self.home)) in self._files
+            if is_half or not (is_known or self._adopt(path, isolation)):
                 path.unlink()
-            elif str(path.relative_to(self.home)) not in self._files:
-                self._adopt(path, isolation)
         self.save()
 
-    def _adopt(self, path: pathlib.Path, isolation: str) -> None:
-        """Take in a file that a run has named but not noted; delete it when its offsets are there already."""
+    def adopt_named(self) -> None:
+        """Take in the complete files that a run which died has not noted any more; nothing on disk is changed.
+
+        Raises ValueError for files that do not belong to an archive.
+        """
+        for path in sorted(self.home.glob("partition=*/*.parquet")):
+            if not path.name.startswith(".") and str(path.relative_to(self.home)) not in self._files:
+                self._adopt(path, self.isolation or "")
+
+    def _adopt(self, path: pathlib.Path, isolation: str) -> bool:
+        """Take in a file that a run has named but not noted; False when its offsets are there already."""
         name, directory = _NAME.fullmatch(path.name), _PARTITION.fullmatch(path.parent.name)
         if name is None or directory is None:
             raise ValueError(f"{path} is no file of an archive")
@@ -190,10 +199,10 @@ class ParquetManifest:
         expected = footer(self.topic, file, isolation)
         if {key: said.get(key.encode(), b"").decode() for key in expected} != expected:
             raise ValueError(f"{path} does not hold what its name says, or was archived with another isolation level")
-        if self.missing(file.partition, offsets) == [offsets]:
-            self._add(file)
-        else:
-            path.unlink()
+        if self.missing(file.partition, offsets) != [offsets]:
+            return False
+        self._add(file)
+        return True
 
     @staticmethod
     def tmp_path(final: pathlib.Path, unique: str) -> pathlib.Path:

@@ -75,7 +75,10 @@ class ProducerSettings(NamedTuple):
         acks = properties.get("acks", "all").lower()
         if acks not in _ACKS:
             raise ValueError(f"kafka.acks must be all, -1 or 1, not {acks}: nobody would know of lost records")
-        idempotent = properties.get("enable.idempotence", str(_ACKS[acks] == -1)).lower() == "true"
+        said = properties.get("enable.idempotence", str(_ACKS[acks] == -1)).strip().lower()
+        if said not in ("true", "false"):
+            raise ValueError(f"kafka.enable.idempotence must be true or false, not {said}")
+        idempotent = said == "true"
         if idempotent and _ACKS[acks] != -1:
             raise ValueError("Must set kafka.acks to all in order to use the idempotent producer.")
         compression = properties.get("compression.type", "none").lower()

@@ -100,7 +100,7 @@ class RestoreTask(NamedTuple):
             raise
 
     def _build(self, directory: pathlib.Path) -> RestoredPartition:
-        manifest = ParquetManifest(pathlib.Path(self.home), self.topic)
+        manifest = _manifest_of(pathlib.Path(self.home), self.topic)
         files = manifest.partitions()[self.partition]
         start, end = files[0].from_offset, files[-1].until_offset
         writer = SegmentWriter(directory, start, self.settings)
@@ -252,6 +252,13 @@ class LogDirRestore:
         _write_checkpoints(self._log_dir, [restored for restored, _ in built])
 
 
+def _manifest_of(home: pathlib.Path, topic: str) -> ParquetManifest:
+    """What an archive of a topic holds, also if the machine that is to be restored died while it archived."""
+    manifest = ParquetManifest(home, topic)
+    manifest.adopt_named()
+    return manifest
+
+
 def _write_leader_epochs(directory: pathlib.Path, start_offset: int) -> None:
     from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import EpochEntry, LeaderEpochCheckpointFile
 
@@ -296,7 +303,7 @@ def restore(
     for name in names:
         if not (home / name / MANIFEST).exists():
             raise FileNotFoundError(f"{home} has no archive of {name}")
-    manifests = [ParquetManifest(home / name, name) for name in names]
+    manifests = [_manifest_of(home / name, name) for name in names]
     with LogDirRestore(pathlib.Path(log_dir), settings or RestoreSettings()) as work:
         tasks = work.plan(manifests)
         built = work.run_here(tasks) if spark is None else run_in_spark(spark, tasks)

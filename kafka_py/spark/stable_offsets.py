@@ -33,26 +33,38 @@ class OngoingTransactions(Logging):
     """
 
     def __init__(self) -> None:
-        self._first_offsets: dict[int, int] = {}  # producer id -> where its open transaction begins
+        self._open: dict[int, tuple[int, int]] = {}  # producer id -> first and last offset of its open transaction
         self._next_offset = -1  # batches below it are accounted for
+        self._last_batch: tuple[int, int] | None = None  # base offset and CRC of the last of them that was read
 
     def last_stable_offset(self, replica: ReplicaDir, high_watermark: int) -> int:
         """The offset below which every transaction is decided, at most the high watermark.
 
-        Transactions whose marker is at or above the high watermark are undecided, as they are for a consumer. Raises
-        FileNotFoundError when a segment goes away meanwhile, CorruptRecordException for a damaged one.
+        Transactions whose marker is at or above the high watermark are undecided, as they are for a consumer; those
+        that are below the log's start altogether are forgotten, as brokers do. Raises FileNotFoundError when a segment
+        goes away meanwhile, CorruptRecordException for a damaged one.
         """
-        if not replica.log_start_offset <= self._next_offset <= high_watermark:
+        if not replica.log_start_offset <= self._next_offset <= high_watermark or not self._is_same_log(replica):
             self._load_snapshot(replica, high_watermark)
         for headers in _headers_between(replica, self._next_offset, high_watermark):
             self._account_for(headers)
         self._next_offset = max(self._next_offset, high_watermark)
-        stable = min(self._first_offsets.values(), default=high_watermark)
-        return max(replica.log_start_offset, min(stable, high_watermark))
+        start = replica.log_start_offset
+        self._open = {producer_id: (first, last) for producer_id, (first, last) in self._open.items() if last >= start}
+        stable = min((first for first, _ in self._open.values()), default=high_watermark)
+        return max(start, min(stable, high_watermark))
+
+    def _is_same_log(self, replica: ReplicaDir) -> bool:
+        """Whether the last batch that was read still stands there: a topic may have been deleted and created again."""
+        if self._last_batch is None:
+            return False
+        base_offset, crc = self._last_batch
+        found = next((h for h in _headers_between(replica, base_offset, base_offset + 1) if len(h)), None)
+        return found is not None and int(found.crc[0]) == crc
 
     def _load_snapshot(self, replica: ReplicaDir, high_watermark: int) -> None:
         """Begin with the newest readable snapshot at or below the high watermark, else at the log's start."""
-        self._first_offsets = {}
+        self._open, self._last_batch = {}, None
         self._next_offset = replica.segments[0].base_offset if replica.segments else replica.log_start_offset
         files = {LogFileUtils.offset_from_file(f): f for f in ProducerStateManager.list_snapshot_files(replica.path)}
         for offset in sorted((at for at in files if self._next_offset < at <= high_watermark), reverse=True):
@@ -62,21 +74,24 @@ class OngoingTransactions(Logging):
                 self.warn("Cannot use the producer snapshot %s", files[offset], exc=e)
                 continue
             self._next_offset = offset
-            self._first_offsets = {
-                entry.producer_id: entry.current_txn_first_offset
+            self._open = {
+                entry.producer_id: (entry.current_txn_first_offset, entry.last_data_offset)
                 for entry in entries
                 if entry.current_txn_first_offset is not None
             }
             return
 
     def _account_for(self, headers: BatchHeaders) -> None:
+        if len(headers):
+            self._last_batch = int(headers.base_offset[-1]), int(headers.crc[-1])
         control = headers.is_control
         for at in np.flatnonzero(control | headers.is_transactional).tolist():
             producer_id = int(headers.producer_id[at])
             if control[at]:
-                self._first_offsets.pop(producer_id, None)
+                self._open.pop(producer_id, None)
             else:
-                self._first_offsets.setdefault(producer_id, int(headers.base_offset[at]))
+                first, _ = self._open.get(producer_id, (int(headers.base_offset[at]), 0))
+                self._open[producer_id] = first, int(headers.last_offset[at])
 
 
 def _headers_between(replica: ReplicaDir, from_offset: int, until_offset: int) -> Iterator[BatchHeaders]:

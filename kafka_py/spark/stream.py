@@ -60,8 +60,8 @@ class KafkaMicroBatchStream(DataSourceStreamReader, SupportsTriggerAvailableNow,
     Mirrors: org.apache.spark.sql.kafka010.KafkaMicroBatchStream
     Thread: the query's process; executors have copies for read, which know the options only
     Differs: minimum and maximum are applied here together, as Python has no limit made of two. The initial offsets are
-        not kept in the checkpoint, whose path a Python source is not told. Trigger.AvailableNow ignores
-        minOffsetsPerTrigger: it would leave the last records unread.
+        not kept in the checkpoint, whose path a Python source is not told, but as long as this object.
+        Trigger.AvailableNow ignores minOffsetsPerTrigger: it would leave the last records unread.
     Left out: metrics -- Python sources report none; the progress of a query has latestOffset and endOffset
     """
 
@@ -70,6 +70,7 @@ class KafkaMicroBatchStream(DataSourceStreamReader, SupportsTriggerAvailableNow,
         self._columns = columns  # const
         self._time = time  # const
         self._transport: Transport | None = None
+        self._initial_partition_offsets: PartitionOffsetMap | None = None
         self._last_trigger_ms = 0
         self._latest_partition_offsets: PartitionOffsetMap = {}
         self._all_data_for_trigger_available_now: PartitionOffsetMap | None = None
@@ -80,10 +81,15 @@ class KafkaMicroBatchStream(DataSourceStreamReader, SupportsTriggerAvailableNow,
         return KafkaMicroBatchStream, (self._options, self._columns)
 
     def initialOffset(self) -> Offset:  # noqa: N802  Spark's name
-        """Where a new query starts. Spark asks again when a query restarts before its first batch was done."""
-        offsets = self._reader().fetch_partition_offsets(self._options.starting_offsets, is_starting_offsets=True)
-        self.info("Initial offsets: %s", offsets)
-        return KafkaSourceOffset(offsets).as_dict()
+        """Where a new query starts. Spark asks again when a query restarts before its first batch was done.
+
+        It also asks twice in one run, before and after latestOffset, so the first answer has to last.
+        """
+        if self._initial_partition_offsets is None:
+            offsets = self._reader().fetch_partition_offsets(self._options.starting_offsets, is_starting_offsets=True)
+            self.info("Initial offsets: %s", offsets)
+            self._initial_partition_offsets = offsets
+        return KafkaSourceOffset(self._initial_partition_offsets).as_dict()
 
     def getDefaultReadLimit(self) -> ReadLimit:  # noqa: N802  Spark's name
         """What the options say. Any limit but ReadAllAvailable makes latestOffset look at the options itself."""

@@ -17,12 +17,13 @@ import pytest
 from kafka_py.spark.archive import COLUMNS, ArchiveSettings, archive, archive_topics, run_here
 from kafka_py.spark.arrow_decoder import SCHEMA_WITH_HEADERS
 from kafka_py.spark.arrow_encoder import RecordBatchEncoder
-from kafka_py.spark.options import READ_COMMITTED
+from kafka_py.spark.options import READ_COMMITTED, READ_UNCOMMITTED
 from kafka_py.spark.parquet_manifest import LOCK, ArchivedFile, OffsetRange, ParquetManifest
 from kafka_py.spark.progress import Progress
 from kafka_py.spark.restore import restore
 from kafka_py.spark.transport import DataLossError, PartitionOffsets
 from kafka_py.utils.file_lock import FileLock
+from tests.spark.made_logs import made_batch, write_checkpoint, write_segment
 from tests.spark.made_topics import MadeTopics, record
 
 if TYPE_CHECKING:
@@ -240,12 +241,29 @@ def test_progress_is_for_terminals_only() -> None:
         ({"subscribe": "t", "assign": '{"t":[0]}'}, "Only one of the following options"),
         ({"subscribe": "t", "settings": ArchiveSettings(isolation="serializable")}, "isolation.level must be one of"),
         ({"subscribe": "t", "options": {"startingOffsets": "earliest"}}, "option startingoffsets has no meaning"),
+        (
+            {"subscribe": "t", "options": {"kafka.isolation.level": READ_UNCOMMITTED}},
+            "ArchiveSettings say what option kafka.isolation.level would",
+        ),
+        ({"subscribe": "t", "settings": ArchiveSettings(max_file_bytes=0)}, "max_file_bytes must be positive, not 0"),
+        ({"subscribe": "t", "options": {"FailOnDataLoss": "false"}}, "ArchiveSettings say what option FailOnDataLoss"),
     ],
 )
 def test_wrong_options_are_refused(tmp_path: pathlib.Path, wrong: dict[str, Any], text: str) -> None:
     with pytest.raises(ValueError, match=text):
         archive(None, str(tmp_path), tmp_path / "archive", **wrong)
     assert not (tmp_path / "archive").exists()
+
+
+def test_isolation_in_capitals_is_the_same(tmp_path: pathlib.Path) -> None:
+    log_dir = tmp_path / "data"
+    opened = made_batch(10, producer_id=7, transactional=True)
+    write_segment(log_dir / "t-0", 0, [(0, 9, made_batch(0)), (10, 19, opened)], rolled=False)
+    write_checkpoint(log_dir, {"t-0": 20})
+    settings = ArchiveSettings(isolation="READ_COMMITTED")
+    (file,) = archive(None, str(log_dir), tmp_path / "archive", subscribe="t", settings=settings)["t"]
+    assert (file.until_offset, file.rows) == (10, 10)
+    assert ParquetManifest(tmp_path / "archive" / "t", "t").isolation == READ_COMMITTED
 
 
 def segments(home: pathlib.Path, codec: str, count: int) -> pathlib.Path:

@@ -14,13 +14,19 @@ import pytest
 
 from kafka_py.common.errors import CorruptRecordException
 from kafka_py.spark import arrow_codecs, arrow_decoder
-from kafka_py.spark.arrow_decoder import HEADERS_FIELD, SCHEMA_WITH_HEADERS, RecordBatchDecoder, iter_segment
+from kafka_py.spark.arrow_decoder import (
+    HEADERS_FIELD,
+    SCHEMA_WITH_HEADERS,
+    RecordBatchDecoder,
+    SegmentEnd,
+    iter_segment,
+)
 from kafka_py.spark.batch_headers import UNKNOWN_COUNT, aborted_from_fetch, aborted_from_index, batch_headers
 from tests.spark.arrow_data import ALL_COLUMNS, FAR, batch, decoded, expected, marker, random_log, record, with_crc
 
 
-def consume(tables: Generator[Any, None, int]) -> tuple[list[Any], int]:
-    """Everything that comes, and the offset that was reached."""
+def consume(tables: Generator[Any, None, SegmentEnd]) -> tuple[list[Any], SegmentEnd]:
+    """Everything that comes, and where it ended."""
     found: list[Any] = []
     while True:
         try:
@@ -51,7 +57,7 @@ def test_segments_of_all_formats_in_chunks_of_any_size(seed: int, tmp_path: path
     decoder = RecordBatchDecoder("t", 3, ["offset"])
     for chunk in (1, 100, rng.randrange(1, 5000), 1 << 20):
         with open(path, "rb", buffering=0) as file:
-            tables, reached = consume(iter_segment(file, decoder, 0, len(data), 0, until, chunk))
+            tables, (reached, _) = consume(iter_segment(file, decoder, 0, len(data), 0, until, chunk))
         assert reached >= until
         offsets = [offset for table in tables for offset in table.column("offset").to_pylist()]
         assert offsets == [row[2] for row in rows]
@@ -61,10 +67,11 @@ def test_a_file_that_ends_early_says_so(tmp_path: pathlib.Path) -> None:
     data = batch(0, [record()] * 3) + batch(3, [record(b"long" * 100)] * 2)
     path = tmp_path / "x.log"
     decoder = RecordBatchDecoder("t", 3)
-    for size, reached in ((len(data), 5), (len(data) - 1, 3), (10, 1)):
+    ends = ((len(data), 5, False), (len(data) - 1, 3, True), (10, 1, True), (len(batch(0, [record()] * 3)), 3, True))
+    for size, reached, is_torn in ends:
         path.write_bytes(data[:size])
         with open(path, "rb", buffering=0) as file:
-            assert consume(iter_segment(file, decoder, 0, len(data), 1, FAR))[1] == reached
+            assert consume(iter_segment(file, decoder, 0, len(data), 1, FAR))[1] == (reached, is_torn)
 
 
 def test_a_size_beyond_the_file_takes_no_memory(tmp_path: pathlib.Path) -> None:
@@ -210,6 +217,19 @@ def test_offsets_that_fall_are_noticed() -> None:
     with pytest.raises(CorruptRecordException, match="Batch at offset 11 follows one that ends with offset 11"):
         decoded(data)
     assert [row[2] for row in decoded(data, check_crcs=False)] == [10, 11, 11]
+
+
+@pytest.mark.parametrize("chunk", [1, 100, 1 << 20])
+def test_offsets_that_fall_are_noticed_from_chunk_to_chunk(tmp_path: pathlib.Path, chunk: int) -> None:
+    path = tmp_path / "x.log"
+    path.write_bytes(batch(10, [record()] * 3) + batch(12, [record()]))
+    with open(path, "rb", buffering=0) as file:
+        tables = iter_segment(file, RecordBatchDecoder("t", 3), 0, path.stat().st_size, 0, FAR, chunk)
+        with pytest.raises(CorruptRecordException, match="Batch at offset 12 follows one that ends with offset 12"):
+            list(tables)
+        unchecked = RecordBatchDecoder("t", 3, check_crcs=False)
+        rows = sum(table.num_rows for table in iter_segment(file, unchecked, 0, path.stat().st_size, 0, FAR, chunk))
+    assert rows == 4
 
 
 @pytest.mark.parametrize("field", [22, 26, 57])

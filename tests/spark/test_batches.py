@@ -284,6 +284,27 @@ def test_chunks_of_any_size_give_all_batches(tmp_path: pathlib.Path, chunk: int)
         assert (sum(map(len, found)), scan.position, scan.stop) == (40, len(data), stop)
 
 
+@pytest.mark.parametrize("max_bytes", ["300", "100000000"])
+@pytest.mark.parametrize("zeros", [False, True])
+def test_a_segment_that_was_rolled_ends_with_a_batch(tmp_path: pathlib.Path, max_bytes: str, zeros: bool) -> None:
+    """Otherwise batches are missing, as they would behind damage of other kinds; at the log's end they are to come."""
+    write_segments(tmp_path)
+    found = bases(tmp_path, endingOffsets="unsafe-end")
+    for base, kept in ((0, [base for base in found if base != 90]), (100, found[:-1])):
+        path = tmp_path / "topic-0" / f"{base:020}.log"
+        data = path.read_bytes()
+        size = len(data) // 10
+        path.write_bytes(data[: 9 * size] + bytes(size) if zeros else data[:-1])
+        options = {"endingOffsets": "unsafe-end", "maxPartitionBytes": max_bytes}
+        if base == 0:
+            with pytest.raises(CorruptRecordException, match=rf"cannot be read behind position {9 * size}"):
+                rows(tmp_path, **options)
+        else:
+            assert bases(tmp_path, **options) == kept
+        assert bases(tmp_path, failOnDataLoss="false", **options) == kept
+        path.write_bytes(data)
+
+
 def test_damage_ends_a_segment_with_an_error_or_quietly(tmp_path: pathlib.Path) -> None:
     write_segments(tmp_path)
     path = tmp_path / "topic-0" / f"{0:020}.log"

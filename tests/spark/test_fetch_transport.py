@@ -55,6 +55,8 @@ class FakeCluster:
         self.between: Callable[[], None] = lambda: None  # what happens in the cluster when the script has an error
         self.aborted: list[tuple[int, int]] = []
         self.visible = end  # what a leader would give; less than end while it is behind
+        self.cleaned_from = end  # compaction has left nothing from here on
+        self.throttled: collections.deque[int] = collections.deque()  # ms for which next fetches are put off
         self.fetched: list[tuple[Node, int, int]] = []  # node, offset, isolation level
         self.other_topics: list[tuple[str, Node | None]] = []
         self.log_dirs = True
@@ -102,6 +104,8 @@ class FakeCluster:
     # ---- the broker
 
     def _fetch(self, node: Node, wanted: FetchRequest.PartitionData) -> FetchResponse:
+        if self.throttled:
+            return FetchResponse(Errors.NONE, {}, self.throttled.popleft(), 0)
         step = self.script.popleft() if self.script else None
         if step is not None:
             self.between()
@@ -115,12 +119,17 @@ class FakeCluster:
             error = Errors.OFFSET_OUT_OF_RANGE
         records = b""
         if error is Errors.NONE:
-            bases = range(offset // 10 * 10, min(self.visible, offset // 10 * 10 + 30), 10)
+            bases = range(offset // 10 * 10, min(self.visible, self.cleaned_from, offset // 10 * 10 + 30), 10)
             batches = [build(base, [(base + i, b"k", b"%d" % (base + i), []) for i in range(10)]) for base in bases]
             records = b"".join(batches) + b"torn"
         aborted = [FetchResponse.AbortedTransaction(*pair) for pair in self.aborted] or None
         data = FetchResponse.PartitionData(
-            error, self.end, self.stable, self.log_start, aborted, MemoryRecords.readable_records(records)
+            error,
+            min(self.end, self.visible),
+            min(self.stable, self.visible),
+            self.log_start,
+            aborted,
+            MemoryRecords.readable_records(records),
         )
         return FetchResponse(Errors.NONE, {TP: data}, 0, 0)
 
@@ -227,6 +236,30 @@ def test_a_leader_that_is_behind_is_asked_again() -> None:
 
     reading.time.add_listener(catch_up)
     assert reading.offsets() == list(range(50))
+
+
+@pytest.mark.parametrize("read_committed", [False, True])
+def test_records_at_the_end_that_were_compacted_away_are_not_waited_for(read_committed: bool) -> None:
+    cluster = FakeCluster()
+    cluster.cleaned_from = 60
+    for stable in (100, 90):
+        cluster.stable = stable
+        reading = Reading(cluster, 0, 100, read_committed=read_committed)
+        reading.time.auto_tick_ms = 1
+        if read_committed and stable == 90:  # what is above it is in doubt, and not to be left out
+            with pytest.raises(TimeoutError, match="Cannot fetch record for offset 60"):
+                reading.offsets()
+        else:
+            assert reading.offsets() == list(range(60))
+
+
+def test_a_quota_puts_fetches_off() -> None:
+    cluster = FakeCluster()
+    cluster.throttled.extend([300, 40])
+    reading = Reading(cluster, 0, 50)
+    began = reading.time.milliseconds()
+    assert reading.offsets() == list(range(50))
+    assert reading.time.milliseconds() - began == 340
 
 
 def test_a_refusal_for_good_ends_the_task() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import pathlib
 import pickle
@@ -16,9 +17,10 @@ import pytest
 
 from kafka_py.common.errors import CorruptRecordException
 from kafka_py.common.record.control_record_type import ControlRecordType
+from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.log.log import Log
-from kafka_py.spark import layout
+from kafka_py.spark import file_transport, layout
 from kafka_py.spark.arrow_encoder import RecordBatchEncoder
 from kafka_py.spark.file_transport import (
     LOG,
@@ -34,9 +36,11 @@ from kafka_py.spark.transport import DataLossError, PartitionOffsets, ReadOption
 from kafka_py.testing.mock_time import MockTime
 from tests.log.cleaner_support import all_records, cleaner_config, fill_segments, make_cleaner, record, to_clean
 from tests.log.log_harness import Logs, append_mixed_transactions, as_leader, log_config, transactional, unstable
+from tests.spark import arrow_data
 from tests.spark.made_logs import (
     T0,
     BytesRead,
+    made_batch,
     make_log_dir,
     write_checkpoint,
     write_epochs,
@@ -171,6 +175,23 @@ def test_a_damaged_batch_is_an_error_even_where_loss_is_not(tmp_path: pathlib.Pa
         read(pieces, fail=False)
 
 
+@pytest.mark.parametrize("tail", ["torn", "zeros"])
+@pytest.mark.parametrize("max_bytes", [300, ANY_SIZE])
+@pytest.mark.parametrize("until", [100, 177])
+def test_a_segment_that_ends_too_early_is_no_gap(tmp_path: pathlib.Path, tail: str, max_bytes: int, until: int) -> None:
+    """What compaction leaves ends with a batch; other bytes at the end of a segment that was rolled were records."""
+    home = make_log_dir(tmp_path / "logs")
+    path = home / "t-0" / "00000000000000000000.log"
+    data = path.read_bytes()
+    last = data.rindex(b"k90") - 70  # within the batch before
+    at = data.rindex((90).to_bytes(8, "big"), last, last + 70)
+    path.write_bytes(data[:-30] if tail == "torn" else data[:at] + bytes(len(data) - at))
+    pieces = transport_of(home).plan("t", 0, 5, until, max_bytes, False)
+    with pytest.raises(DataLossError, match=r"Cannot fetch records in \[90, 100\)"):
+        read(pieces)
+    assert read(pieces, fail=False) == [*range(5, 90), *range(100, until)]
+
+
 # ----- little is read -----
 
 
@@ -224,6 +245,16 @@ def test_times_that_nothing_has(tmp_path: pathlib.Path) -> None:
     assert transport.offset_for_timestamp("t", 0, T0 + 177_000) is None
     assert transport.offset_for_timestamp("t", 1, 0) == 40
     assert transport.offset_for_timestamp("t", 7, 0) is None
+
+
+@pytest.mark.parametrize(("timestamp", "offset"), [(T0, 10), (T0 * 10**6, 20), (-5, 0), (-(2**63), 0), (2**63, None)])
+def test_times_that_do_not_fit_microseconds(tmp_path: pathlib.Path, timestamp: int, offset: int | None) -> None:
+    """A producer whose milliseconds are nanoseconds, say: whoever starts at a time need not read the time."""
+    times = {0: 5, 10: 10**18, 20: 2**63 - 1}
+    batches = [(o, o, arrow_data.batch(o, [SimpleRecord(time, b"k", b"v")])) for o, time in times.items()]
+    write_segment(tmp_path / "t-0", 0, batches, rolled=False)
+    write_checkpoint(tmp_path, {"t-0": 21})
+    assert transport_of(tmp_path).offset_for_timestamp("t", 0, timestamp) == offset
 
 
 def test_times_that_go_back(logs: Logs) -> None:
@@ -346,6 +377,77 @@ def test_a_file_with_the_inode_of_another_is_not_taken_for_it(tmp_path: pathlib.
     assert read(pieces) == list(range(70, 100))
 
 
+def without_hints(pieces: Sequence[Any]) -> Any:
+    """The only piece, which does not know any more where its records are."""
+    (piece,) = pieces
+    piece.hints = ()
+    return piece
+
+
+def test_a_segment_that_is_replaced_while_it_is_looked_up(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Positions of the new file's index are none of the old one's, open or not."""
+    home = make_log_dir(tmp_path / "logs")
+    piece = without_hints(transport_of(home).plan("t", 0, 70, 100, ANY_SIZE, False))
+    path = home / "t-0" / "00000000000000000000.log"
+    swapped = write_segment(
+        tmp_path / "cleaned", 0, [(o, o + 9, made_batch(o)) for o in range(10, 100, 10)], index_every=1
+    )
+
+    def replacing(segment: SegmentFile, offset: int) -> int:
+        for suffix in (".log", ".index"):
+            if swapped.with_suffix(suffix).exists():
+                swapped.with_suffix(suffix).rename(path.with_suffix(suffix))
+        return layout.position_of(segment, offset)
+
+    monkeypatch.setattr(file_transport, "position_of", replacing)
+    assert read([piece]) == list(range(70, 100))
+
+
+def test_a_segment_that_goes_away_while_its_end_is_looked_for(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    home = make_log_dir(tmp_path / "logs")
+    piece = without_hints(transport_of(home).plan("t", 0, 100, 177, ANY_SIZE, False))
+    calls: list[SegmentFile] = []
+
+    def vanishing(segment: SegmentFile) -> int:
+        calls.append(segment)
+        if len(calls) == 1:
+            raise FileNotFoundError(segment.path)
+        return end_offset(segment)
+
+    monkeypatch.setattr(file_transport, "end_offset", vanishing)
+    assert read([piece]) == list(range(100, 177))
+    gc.collect()  # an unclosed file would warn
+
+
+@pytest.mark.parametrize("at_once", [True, False])
+def test_a_replica_that_is_moved_to_another_log_directory(tmp_path: pathlib.Path, at_once: bool) -> None:
+    homes = make_log_dir(tmp_path / "one"), tmp_path / "two"
+    homes[1].mkdir()
+    for home in homes:
+        (home / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    pieces: list[Any] = list(transport_of(f"{homes[0]},{homes[1]}").plan("t", 0, 5, 177, 700, False))
+    assert len(pieces) > 2
+    # In its place is the copy, a file of its own; what was there is about to be deleted.
+    shutil.copytree(homes[0] / "t-0", homes[1] / "t-0.0123456789abcdef0123456789abcdef-future")
+    (homes[0] / "t-0").rename(homes[0] / "t-0.0123456789abcdef0123456789abcdef-delete")
+
+    def arrive() -> None:
+        for future in homes[1].glob("*-future"):
+            future.rename(homes[1] / "t-0")
+
+    time = MockTime()
+    time.add_listener(arrive)
+    if at_once:
+        arrive()
+    reader = SegmentReader(pieces[0], ReadOptions(("offset",)), time)
+    first = [offset for table in reader.tables() for offset in table.column("offset").to_pylist()]
+    assert first + read(pieces[1:]) == list(range(5, 177))
+
+
 def test_a_deleted_topic(tmp_path: pathlib.Path) -> None:
     home = make_log_dir(tmp_path / "logs")
     pieces = transport_of(home).plan("t", 0, 5, 177, ANY_SIZE, False)
@@ -403,6 +505,45 @@ def test_the_last_stable_offset_goes_back_with_the_high_watermark(logs: Logs) ->
     for high_watermark, expected in [(90, 90), (20, 0), (30, 8), (0, 0)]:
         write_checkpoint(logs.dir.parent, {"topic-0": high_watermark})
         assert transport.partitions()[TP].last_stable_offset == expected
+
+
+@pytest.mark.parametrize("records", [5, 30])
+def test_transactions_of_a_topic_that_was_created_again(logs: Logs, records: int) -> None:
+    """Another log in the same place: what was open in the old one is not, and what is open in it is found."""
+    log = logs.create(log_config())
+    transactional(log, 1, 0)(5)
+    home = logs.dir.parent
+    write_checkpoint(home, {"topic-0": 5})
+    transport = FileTransport(LogDirs.of(str(home)), read_committed=True)
+    assert transport.partitions()[TP].last_stable_offset == 0
+    shutil.rmtree(logs.dir)
+    plain = [(o, o + 4, made_batch(o, 5)) for o in range(0, records, 5)]
+    opened = made_batch(records, 5, producer_id=7, transactional=True)
+    write_segment(logs.dir, 0, [*plain, (records, records + 4, opened)], rolled=False)
+    write_checkpoint(home, {"topic-0": records + 5})
+    for _ in range(2):
+        assert transport.partitions()[TP] == PartitionOffsets(0, records + 5, records, records + 5)
+
+
+@pytest.mark.parametrize("snapshots", [True, False])
+def test_a_transaction_whose_records_were_deleted_holds_nobody_up(logs: Logs, snapshots: bool) -> None:
+    log = logs.create(log_config(segment_bytes=1 << 20))
+    transactional(log, 1, 0)(5)
+    two = transactional(log, 2, 0)
+    two(5)
+    as_leader(log, logs.now_record())
+    if snapshots:
+        log.roll()
+    write_checkpoint(logs.dir.parent, {"topic-0": 11})
+    one = FileTransport(LogDirs.of(str(logs.dir.parent)), read_committed=True)
+    assert one.partitions()[TP].last_stable_offset == 0
+    log.on_high_watermark_incremented(11)
+    for start, expected in [(3, 3), (7, 7), (10, 11)]:
+        log.maybe_increment_log_start_offset(start)
+        write_checkpoint(logs.dir.parent, {"topic-0": start}, "log-start-offset-checkpoint")
+        assert (unstable(log) or 11) == expected
+        fresh = transport_of(logs.dir.parent, read_committed=True)
+        assert fresh.partitions()[TP] == one.partitions()[TP] == PartitionOffsets(start, 11, expected, 11)
 
 
 def test_a_damaged_snapshot_is_not_used(logs: Logs) -> None:
@@ -523,6 +664,43 @@ def test_live_offsets_take_the_place_of_the_checkpoint(tmp_path: pathlib.Path) -
     live = MadeTopics({T_0: PartitionOffsets(0, 900, 900, 900)})  # this replica is behind
     found = FileTransport(dirs, live=live, time=MockTime()).partitions()
     assert found[T_0] == PartitionOffsets(5, 200, 200, 200)
+
+
+@pytest.mark.parametrize("given", [{}, {"replica": 1}, {"reads_leaders": False}])
+@pytest.mark.parametrize(("leader", "end"), [(1, 190), (2, 150)])
+def test_live_offsets_are_the_leader_s(tmp_path: pathlib.Path, given: dict[str, Any], leader: int, end: int) -> None:
+    """The end of a replica that does not lead may be what it has to truncate."""
+    one, _ = two_brokers(tmp_path)
+    live = MadeTopics({T_0: PartitionOffsets(0, 190, 190, 190)})
+    transport = FileTransport(LogDirs.of(str(one)), live=live, leaders=lambda _: {T_0: leader}, **given)
+    assert transport.partitions()[T_0] == PartitionOffsets(5, end, end, 200)
+
+
+def test_a_change_of_leaders_takes_nothing_back(tmp_path: pathlib.Path) -> None:
+    """What was given out while the replica led stays there, unless the new leader has not got it."""
+    one, _ = two_brokers(tmp_path)
+    leaders, high_watermarks = iter([1, 2, 2, 2]), iter([190, 195, 180, 195])
+
+    class Live(MadeTopics):
+        def partitions(self, wanted: Any = None) -> Any:
+            end = next(high_watermarks)
+            return {T_0: PartitionOffsets(0, end, end, end)}
+
+    transport = FileTransport(LogDirs.of(str(one)), live=Live({}), leaders=lambda _: {T_0: next(leaders)})
+    assert [transport.partitions()[T_0].high_watermark for _ in range(4)] == [190, 190, 180, 190]
+
+
+def test_a_marker_that_is_not_in_the_files_yet(logs: Logs) -> None:
+    """What the broker calls stable is so by an abort marker which this replica has not got."""
+    log = logs.create(log_config())
+    transactional(log, 1, 0)(5)
+    as_leader(log, logs.now_record())
+    live = MadeTopics({TP: PartitionOffsets(0, 7, 7, 7)})
+    transport = FileTransport(LogDirs.of(str(logs.dir.parent)), read_committed=True, live=live, time=MockTime())
+    assert transport.partitions()[TP] == PartitionOffsets(0, 6, 0, 6)
+    as_leader(log, logs.end_txn(ControlRecordType.ABORT, 1, 0), from_client=False)
+    assert transport.partitions()[TP] == PartitionOffsets(0, 7, 7, 7)
+    assert read(transport.plan("topic", 0, 0, 7, ANY_SIZE, True), read_committed=True) == [5]
 
 
 def test_diverging_replicas_are_told_of_once(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:

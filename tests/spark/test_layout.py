@@ -87,6 +87,16 @@ def test_checkpoints_that_are_not_there_or_empty(log_dir: pathlib.Path) -> None:
         read_offset_checkpoint(log_dir / "newer")
 
 
+@pytest.mark.parametrize("text", ["0", "0\n", "0\n2\nt 0 177", "0\n1\nt 0 177\nt 1 90\n", "0\n1\n", "0\n-1\nt 0 177\n"])
+def test_a_checkpoint_has_as_many_entries_as_it_says(log_dir: pathlib.Path, text: str) -> None:
+    """What is missing would be partitions without committed records."""
+    (log_dir / "half").write_text(text)
+    with pytest.raises(ValueError, match="entries in checkpoint file"):
+        read_offset_checkpoint(log_dir / "half")
+    with pytest.raises(ValueError, match="entries in checkpoint file"):
+        read_leader_epochs(log_dir / "half")
+
+
 def test_brokers_are_known_by_their_meta_properties(tmp_path: pathlib.Path) -> None:
     broker_dir(tmp_path / "a1", 1, "t-0")
     broker_dir(tmp_path / "a2", 1, "t-1")

@@ -323,3 +323,20 @@ def test_a_high_watermark_that_went_back_is_asked_for_again() -> None:
     known = {T0: 95, T1: 50}
     assert reader(back, back, OFFSETS).fetch_latest_offsets(known) == {T0: 100, T1: 50}
     assert reader(back, back, back, OFFSETS).fetch_latest_offsets(known) == {T0: 80, T1: 50}
+
+
+def test_a_partition_that_is_missing_for_a_moment_is_asked_for_again() -> None:
+    """Once it is away from a stream's offsets it would be read from its beginning when it is back."""
+    moved = {T1: OFFSETS[T1]}
+    known = {T0: 95, T1: 50}
+    assert reader(moved, moved, OFFSETS).fetch_latest_offsets(known) == {T0: 100, T1: 50}
+    assert reader(moved, moved, moved, OFFSETS).fetch_latest_offsets(known) == {T1: 50}
+
+
+@pytest.mark.parametrize("first", [{T0: PartitionOffsets(10, 80, 80, 120), T1: OFFSETS[T1]}, {T1: OFFSETS[T1]}])
+def test_a_micro_batch_waits_for_offsets_that_were_there(first: dict[TopicPartition, PartitionOffsets]) -> None:
+    """What a batch leaves out though its end is beyond it, no later batch would read."""
+    for fails in (True, False):
+        planner = reader(first, OFFSETS, fail_on_data_loss=fails)
+        found = planner.get_offset_ranges_from_resolved_offsets({T0: 70, T1: 50}, {T0: 95, T1: 50})
+        assert ranges(found) == [("t-0", 70, 95)]

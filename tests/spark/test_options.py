@@ -8,6 +8,7 @@ import pickle
 import pytest
 
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.spark import options as source_options
 from kafka_py.spark.fetch_transport import FetchTransport
 from kafka_py.spark.file_transport import FileTransport
 from kafka_py.spark.offsets import (
@@ -23,7 +24,9 @@ from kafka_py.spark.offsets import (
     UnsafeEndOffsetRangeLimit,
 )
 from kafka_py.spark.options import KafkaSourceOptions, time_string_as_ms
+from kafka_py.spark.transport import PartitionOffsets
 from tests.spark.made_logs import make_log_dir, options
+from tests.spark.made_topics import MadeTopics
 
 TP = TopicPartition("t", 0)
 ERROR, LATEST = StrategyOnNoMatchStartingOffset.ERROR, StrategyOnNoMatchStartingOffset.LATEST
@@ -141,8 +144,14 @@ def test_where_to_end(given: dict[str, str], limit: object) -> None:
             {"minOffsetsPerTrigger": "6", "maxOffsetsPerTrigger": "5"},
             r"The value of minOffsetPerTrigger\(6\) is higher than the maxOffsetsPerTrigger\(5\)",
         ),
+        ({"maxOffsetsPerTrigger": "0"}, "maxOffsetsPerTrigger must be positive"),
+        ({"maxOffsetsPerTrigger": "-5"}, "maxOffsetsPerTrigger must be positive"),
         ({"maxTriggerDelay": "soon"}, "Time must be specified as seconds"),
         ({"kafka.isolation.level": "serializable"}, "must be one of read_uncommitted, read_committed"),
+        (
+            {"kafka.isolation.level": "read_uncommitted", "isolation.level": "read_committed"},
+            "kafka.isolation.level and isolation.level must not differ",
+        ),
         ({"kafka.auto.offset.reset": "latest"}, "Kafka option 'auto.offset.reset' is not supported"),
         ({"kafka.key.deserializer": "x"}, "Kafka option 'key.deserializer' is not supported as keys are deserialized"),
         ({"kafka.value.deserializer": "x"}, "Kafka option 'value.deserializer' is not supported as values are"),
@@ -194,6 +203,14 @@ def test_options_without_a_meaning_are_told_of(caplog: pytest.LogCaptureFixture)
     assert "maxOffsetsPerTrigger option ignored in batch queries" in told
 
 
+def test_misspelt_options_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+    options("/logs", startingOffset="7", **{"kafka.client.id": "me", "Path": "/logs"})
+    assert "Options that are not known are ignored: startingoffset" in caplog.text
+    caplog.clear()
+    options("/logs", **{"startingTimestamp": "7", "kafka.check.crcs": "true", "CheckCrcs": "false"})
+    assert "not known" not in caplog.text
+
+
 @pytest.mark.parametrize("name", ["kafka.isolation.level", "isolation.level"])
 def test_isolation(name: str) -> None:
     found = options("/logs", **{name: "read_committed"})
@@ -218,6 +235,22 @@ def test_files_or_brokers(tmp_path: pathlib.Path) -> None:
     assert isinstance(fetching.transport(), FetchTransport)
     assert fetching.consumer_options == servers
     assert fetching.plan(fetching.transport(), []) == []
+
+
+@pytest.mark.parametrize("replica", ["1", "max-hw", "leader"])
+def test_live_offsets_count_where_the_leader_is_read(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, replica: str
+) -> None:
+    home = make_log_dir(tmp_path / "logs")
+    (home / "meta.properties").write_text("version=0\nbroker.id=1\n")
+    live = MadeTopics({TP: PartitionOffsets(0, 190, 190, 190)})
+    monkeypatch.setattr(source_options, "FetchTransport", lambda _: live)
+    leaders: dict[TopicPartition, int] = {}
+    monkeypatch.setattr(source_options, "leaders_of_brokers", lambda _: leaders)
+    for leader, high_watermark in ((1, 190), (2, 177)):
+        leaders[TP] = leader
+        transport = options(home, replica=replica, **{"kafka.bootstrap.servers": "127.0.0.1:1"}).transport()
+        assert transport.partitions()[TP].high_watermark == high_watermark
 
 
 def test_options_go_to_other_processes() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import pathlib
 from collections.abc import Iterator
 from typing import Any
@@ -60,6 +61,21 @@ def test_records_come_back_as_they_were(tmp_path: pathlib.Path, codec: str, with
     assert [(done.partition, done.records) for done in restored] == [(0, len(wanted)), (1, len(wanted))]
     for partition in range(2):
         assert rows_of(tmp_path / "data", partition) == [record("t", partition, offset) for offset in wanted]
+
+
+def test_files_that_a_killed_archive_has_named_are_restored(tmp_path: pathlib.Path) -> None:
+    source = archived(tmp_path)
+    manifest = source / "t" / "_manifest.json"
+    document = json.loads(manifest.read_text())
+    document["files"] = document["files"][:2]
+    manifest.write_text(json.dumps(document))
+    half = source / "t" / "partition=1" / f".{300:020}-{400:020}.parquet.abc.tmp"
+    half.write_bytes(b"PAR1")
+    before = names(source / "t" / "partition=1")
+    done = restore(None, source, tmp_path / "data", settings=SMALL)
+    assert [(one.partition, one.log_end_offset, one.records) for one in done] == [(0, 300, 300), (1, 300, 300)]
+    assert json.loads(manifest.read_text()) == document, "an archive is only read"
+    assert names(source / "t" / "partition=1") == before
 
 
 def test_an_archive_of_a_restored_topic_is_the_same_archive(tmp_path: pathlib.Path) -> None:

@@ -216,6 +216,7 @@ def test_schemas_that_can_be_written() -> None:
         ({"kafka.bootstrap.servers": None}, "Option 'kafka.bootstrap.servers' must be specified for configuring Kafka"),
         ({"kafka.acks": "0"}, "kafka.acks must be all, -1 or 1"),
         ({"kafka.acks": "1", "kafka.enable.idempotence": "true"}, "Must set kafka.acks to all"),
+        ({"kafka.enable.idempotence": "ture"}, "kafka.enable.idempotence must be true or false, not ture"),
         ({"kafka.compression.type": "brotli"}, "kafka.compression.type must be one of none, gzip"),
         ({"kafka.key.serializer": "x"}, "Kafka option 'key.serializer' is not supported as keys are serialized with"),
         ({"kafka.value.serializer": "x"}, "Kafka option 'value.serializer' is not supported as values are serialized"),

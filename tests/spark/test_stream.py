@@ -83,6 +83,65 @@ def test_where_a_stream_starts(log_dir: pathlib.Path, given: dict[str, str], exp
     assert stream(log_dir, **given).initialOffset() == {"t": expected}
 
 
+@pytest.mark.parametrize("given", [{"startingOffsets": "latest"}, {"startingOffsets": '{"t":{"0":-1,"1":-2}}'}])
+def test_a_stream_starts_where_it_said(log_dir: pathlib.Path, given: dict[str, str]) -> None:
+    """Spark asks for the first offsets before and after it asks for the latest ones; records come in between."""
+    reader = stream(log_dir, **given)
+    end = latest(reader, reader.initialOffset())
+    write_checkpoint(log_dir, {"t-0": 190, "t-1": 90})
+    start = reader.initialOffset()
+    assert start["t"]["0"] == end["t"]["0"] == 177
+    assert 0 not in read_offsets(reader, reader.partitions(start, end))
+    assert read_offsets(reader, reader.partitions(end, latest(reader, end))) == {0: list(range(177, 190))}
+
+
+class Recorded:
+    """A session that keeps what a stream's source is given."""
+
+    def __init__(self) -> None:
+        self.readStream = self
+        self.given: dict[str, str] = {}
+
+    def format(self, name: str) -> Recorded:
+        return self
+
+    def options(self, **options: str) -> Recorded:
+        self.given = options
+        return self
+
+    def load(self) -> Recorded:
+        return self
+
+
+@pytest.mark.parametrize(
+    ("given", "expected"),
+    [
+        ({}, '{"t":{"0":177,"1":90}}'),
+        ({"startingOffsets": '{"t":{"0":-1,"1":-2}}'}, '{"t":{"0":177,"1":40}}'),
+        ({"startingOffsets": '{"t":{"0":7,"1":50}}'}, '{"t":{"0":7,"1":50}}'),
+        ({"STARTINGTIMESTAMP": T0 + 50_000}, '{"t":{"0":50,"1":50}}'),
+        (
+            {"startingTimestamp": T0 + 100_000, "startingOffsetsByTimestampStrategy": "latest"},
+            '{"t":{"0":100,"1":90}}',
+        ),
+        (
+            {"startingOffsetsByTimestamp": json.dumps({"t": {"0": T0 + 9000, "1": T0}}), "startingOffsets": "latest"},
+            '{"t":{"0":9,"1":40}}',
+        ),
+        ({"startingOffsets": "earliest"}, "earliest"),
+        ({"subscribe": "later", "startingTimestamp": T0}, "earliest"),
+    ],
+)
+def test_where_a_stream_starts_is_said_when_it_is_made(
+    log_dir: pathlib.Path, given: dict[str, Any], expected: str
+) -> None:
+    session: Any = Recorded()
+    kafka_py.spark.read_stream(session, str(log_dir), **{"subscribe": "t", **given})
+    starts = {name.lower(): value for name, value in session.given.items() if name.lower().startswith("starting")}
+    starts.pop("startingoffsetsbytimestampstrategy", None)
+    assert starts == {"startingoffsets": expected}
+
+
 def test_the_high_watermark_moves_on(log_dir: pathlib.Path) -> None:
     reader = stream(log_dir)
     end, _ = run(reader)
