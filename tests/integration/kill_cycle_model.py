@@ -284,7 +284,9 @@ class Partition:
                 self.deletable, self.durable_start = end, 0
         elif pending.kind == "restart" or empty:
             assert empty, "neither the old log nor an empty one"
-            assert end in (0, pending.target) or end <= self.deletable
+            # of a restart that was killed, the active segment may be left, and nothing may have been in it yet
+            is_active_left = pending.kind != "truncate" and end == pending.old_end
+            assert end in (0, pending.target) or end <= self.deletable or is_active_left
             self.records, self.end, self.deletable, self.durable_start = {}, end, end, end
         else:
             assert pending.target <= end <= pending.old_end

@@ -144,7 +144,6 @@ def administration() -> Iterator[bytes]:
         TopicSpec("no", 1, 1, (), [("retention.ms", "")]),
         TopicSpec("no", 1, 1, (), [("min.cleanable.dirty.ratio", "2")]),
         TopicSpec("no", 1, 1, (), [("cleanup.policy", "keep")]),
-        TopicSpec("no", 1, 1, (), [("message.format.version", "9.9")]),
         TopicSpec("no", 1, 1, (), [("min.insync.replicas", "0")]),
         TopicSpec("no", 1, 1, (), [("unclean.leader.election.enable", "perhaps")]),
         TopicSpec("no", 1, 1, (), [("segment.bytes", "99999999999")]),
