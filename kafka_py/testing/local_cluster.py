@@ -143,14 +143,18 @@ class LocalBroker:
         return self
 
     def wait_until_it_knows(self, count: int) -> None:
-        """Wait until the controller has told it of so many brokers; RuntimeError when the time is up.
+        """Wait until the controller has told it of so many brokers; RuntimeError when it ends or the time is up.
 
         Whoever asks earlier is told that there is none, and librdkafka's admin client then never asks again.
         """
         deadline = Time.SYSTEM.milliseconds() + START_TIMEOUT_S * 1000
-        while self._brokers_in_metadata() < count:
-            if Time.SYSTEM.milliseconds() > deadline:
-                raise RuntimeError(f"broker {self.id} was not told of {count} broker(s) by the controller")
+        while True:
+            ended = not self.process.is_running
+            if self._brokers_in_metadata() >= count:
+                return
+            if ended or Time.SYSTEM.milliseconds() > deadline:
+                what = "ended before it was" if ended else "was not"
+                raise RuntimeError(f"broker {self.id} {what} told of {count} broker(s) by the controller")
             Time.SYSTEM.sleep(5)
 
     def _brokers_in_metadata(self) -> int:
