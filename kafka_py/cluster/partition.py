@@ -20,6 +20,7 @@ from kafka_py.common.errors import (
     UnexpectedAppendOffsetException,
 )
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.server.log_read_result import LogReadResult
 from kafka_py.utils.replication_utils import ReplicationUtils
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
     from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 
 
-MAGIC_WITH_EPOCHS = 2  # RecordBatch.MAGIC_VALUE_V2
 _NONE = Errors.NONE
 
 
@@ -109,7 +109,7 @@ class Partition(PartitionReplicas):
         start_offset = self._leader_epoch_start_offset = log.log_end_offset
         epochs = leader_replica.epochs
         magic = log.config.message_format_version.message_format_version.value
-        if epochs is not None and start_offset > 0 and magic >= MAGIC_WITH_EPOCHS:
+        if epochs is not None and start_offset > 0 and magic >= RecordBatch.MAGIC_VALUE_V2:
             epochs.assign(self._leader_epoch, start_offset)
 
     def _reset_followers(self, leader_replica: Replica, leader_log_end_offset: int, is_new_leader: bool) -> None:

@@ -36,7 +36,6 @@ _METADATA_TIMEOUT_S = 30
 _EARLIEST = ("earliest", "beginning", "smallest")  # librdkafka knows three words for it
 # What a topic's metadata says while the topic is being made
 _NOT_YET = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
-_INTERNAL_TOPICS = (Topic.GROUP_METADATA_TOPIC_NAME, Topic.TRANSACTION_STATE_TOPIC_NAME)
 
 
 class DefaultMessageFormatter:
@@ -290,7 +289,7 @@ class ConsoleConsumer:
         return [
             (topic, partition)
             for topic in sorted(topics)
-            if pattern.fullmatch(topic) and topic not in _INTERNAL_TOPICS
+            if pattern.fullmatch(topic) and not Topic.is_internal(topic)
             for partition in sorted(topics[topic].partitions)
         ]
 
