@@ -22,7 +22,7 @@ from kazoo.exceptions import (
     SessionExpiredError,
 )
 from kazoo.handlers.threading import _STOP, SequentialThreadingHandler
-from kazoo.protocol.connection import STOP_CONNECTING, ConnectionHandler
+from kazoo.protocol.connection import AUTH_XID, STOP_CONNECTING, ConnectionHandler
 from kazoo.protocol.paths import _prefix_root
 from kazoo.protocol.serialization import (
     Create,
@@ -174,7 +174,11 @@ class _Reply:
 
     def set(self, value: Any = None) -> None:
         if self._is_first():
-            code, result = self._on_value(value) if self._on_value is not None else (Code.OK, value)
+            try:
+                code, result = self._on_value(value) if self._on_value is not None else (Code.OK, value)
+            except Exception:
+                self._callback(Code.SYSTEMERROR, None)  # a value of the wrong shape: whoever waits must hear of it
+                raise
             self._callback(code, result)
 
     def set_exception(self, exception: BaseException) -> None:
@@ -257,10 +261,21 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo carries no 
             self.client._notify_pending(KazooKeeperState.CONNECTING)
         return status
 
-    def _read_response(self, header: Any, buffer: bytes, offset: int) -> Any:
+    def _read_header(self, timeout: float) -> Any:
+        header, buffer, offset = super()._read_header(timeout)
+        # kazoo would take it for the answer to whatever request is the next. Nothing is pending while the credentials
+        # of a new connection are sent.
+        if header.xid == AUTH_XID and self.client._pending:
+            self._check_waited_for(header)
+        return header, buffer, offset
+
+    def _check_waited_for(self, header: Any) -> None:
         pending = self.client._pending
         if not pending or pending[0][2] != header.xid:
             raise ConnectionDropped(f"answer {header.xid} is not the one that is waited for")
+
+    def _read_response(self, header: Any, buffer: bytes, offset: int) -> Any:
+        self._check_waited_for(header)
         if header.err and header.err not in EXCEPTIONS:  # a later server's: no reason to lose the connection
             EXCEPTIONS[header.err] = type("UnknownCodeError", (KazooException,), {"code": header.err})
         return super()._read_response(header, buffer, offset)

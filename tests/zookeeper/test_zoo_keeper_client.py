@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from kazoo.protocol.serialization import GetChildren2
 from kazoo.protocol.states import KeeperState as KazooKeeperState
 
 from kafka_py.common.utils.time import Time
@@ -17,7 +18,7 @@ from kafka_py.embedded.request_processor import OpCode
 from kafka_py.embedded.zookeeper_server import ZooKeeperServer
 from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.zookeeper.keeper_exception import NoNodeException
-from kafka_py.zookeeper.zoo_defs import CreateMode, Ids
+from kafka_py.zookeeper.zoo_defs import ACL, CreateMode, Id, Ids
 from kafka_py.zookeeper.zoo_keeper import States, ZooKeeper
 from kafka_py.zookeeper.zoo_keeper_client import (
     AsyncRequest,
@@ -494,19 +495,66 @@ class TestReconnect:
         ids=["shorter than a header", "not asked for", "credentials not sent", "event of an unknown type"],
     )
     def test_an_answer_without_sense_costs_the_connection_not_the_session(
-        self, client: ZooKeeperClient, embedded_server: ZooKeeperServer, message: bytes
+        self, client: ZooKeeperClient, embedded_server: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch, message: bytes
     ) -> None:
         session = client.session_id
+        serve = embedded_server.processor._operations[OpCode.GET_DATA]
 
-        def send() -> None:
+        def unasked() -> None:
             for connection in embedded_server.connections:
                 if connection.session_id == session:
                     connection._send(message)
 
-        embedded_server.run_on_server_thread(send)
+        def instead_of_an_answer(connection: Any, reader: Any) -> Any:
+            monkeypatch.setitem(embedded_server.processor._operations, OpCode.GET_DATA, serve)
+            connection._send(message)
+            return serve(connection, reader)
+
+        embedded_server.run_on_server_thread(unasked)
         while (code := codes(client, GetDataRequest("/"))[0]) is Code.CONNECTIONLOSS:
             client.wait_until_connected()
         assert (code, client.session_id) == (Code.OK, session)
+        monkeypatch.setitem(embedded_server.processor._operations, OpCode.GET_DATA, instead_of_an_answer)
+        assert codes(client, GetDataRequest("/")) == [Code.CONNECTIONLOSS]
+        client.wait_until_connected()
+        assert codes(client, GetDataRequest("/")) == [Code.OK]
+        assert client.session_id == session
+
+    def test_credentials_are_sent_with_every_connection(self, embedded_server: ZooKeeperServer) -> None:
+        connections = CountDownLatch(2)
+
+        def watcher(event: WatchedEvent) -> None:
+            if event.state is KeeperState.SYNC_CONNECTED:
+                connections.count_down()
+                if connections.get_count():
+                    embedded_server.drop_connections()
+
+        handle = ZooKeeper(embedded_server.connect_string, 6000, watcher, auth_data=[("digest", "joe:secret")])
+        try:
+            assert connections.await_(WAIT_MS)
+            answered = CountDownLatch(1)
+            own = [ACL(31, Id("auth", ""))]
+            heard: list[Code] = []
+
+            def callback(code: Code, result: Any) -> None:
+                heard.append(code)
+                answered.count_down()
+
+            handle.create("/of-joe", b"", own, CreateMode.PERSISTENT, callback)
+            assert answered.await_(WAIT_MS)
+            assert heard == [Code.OK]
+        finally:
+            handle.close()
+            handle.join()
+
+    def test_a_value_of_the_wrong_shape_is_an_error_and_not_silence(
+        self, client: ZooKeeperClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr(GetChildren2, "deserialize", staticmethod(lambda data, offset: True))
+        assert codes(client, GetChildrenRequest("/")) == [Code.SYSTEMERROR]
+        while (code := codes(client, GetDataRequest("/"))[0]) is Code.CONNECTIONLOSS:
+            client.wait_until_connected()
+        assert code is Code.OK
 
     def test_an_error_number_that_nobody_knows_is_an_answer(
         self, client: ZooKeeperClient, embedded_server: ZooKeeperServer, monkeypatch: pytest.MonkeyPatch
