@@ -68,10 +68,11 @@ class PartitionReplicas(KafkaMetricsGroup):
         self.partition_id = partition_id  # const
         self.is_offline = is_offline  # const
         self.topic_partition = TopicPartition(topic, partition_id)  # const
-        # An offline partition has neither clock nor manager, and none of its methods is ever called.
-        self._time: Time = time  # type: ignore[assignment]  # const
-        self.replica_manager: ReplicaManager = replica_manager  # type: ignore[assignment]  # const
         self._local_broker_id = -1 if replica_manager is None else replica_manager.config.broker_id  # const
+        # An offline partition has neither clock nor manager, and none of its methods is ever called.
+        if time is not None and replica_manager is not None:
+            self._time = time  # const
+            self.replica_manager = replica_manager  # const
         # the assigned replicas, and the future replica while data moves to another log directory
         self._all_replicas_map: Pool[int, Replica] = Pool()  # atomic
         self.leader_isr_update_lock = ReentrantReadWriteLock()
@@ -182,7 +183,10 @@ class PartitionReplicas(KafkaMetricsGroup):
         """Epoch of the leader that this broker last heard of."""
         return self._leader_epoch
 
-    leader_epoch = get_leader_epoch
+    @property
+    def leader_epoch(self) -> int:
+        """The same; Partition.scala has both names."""
+        return self._leader_epoch
 
     def check_current_leader_epoch(self, current_leader_epoch: int) -> None:
         """Refuse a reader that knows another leader epoch than ours (KIP-320, as 2.1 does); -1 is not checked.

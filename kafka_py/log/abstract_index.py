@@ -45,8 +45,8 @@ class IndexSearchType:
     Mirrors: kafka.log.IndexSearchType
     """
 
-    KEY = "KEY"
-    VALUE = "VALUE"
+    KEY: ClassVar[str] = "KEY"
+    VALUE: ClassVar[str] = "VALUE"
 
 
 class AbstractIndex(Logging, ABC):

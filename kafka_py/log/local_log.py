@@ -16,7 +16,6 @@ from kafka_py.common.errors import KafkaException, KafkaStorageException
 from kafka_py.log.index_entry import OffsetPosition
 from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.log_segments import LogSegments
-from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import LeaderEpochCheckpointFile, LeaderEpochFile
 from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochFileCache
 from kafka_py.server.log_offset_metadata import LogOffsetMetadata
@@ -39,7 +38,7 @@ T = TypeVar("T")
 _new_tuple = tuple.__new__  # a third of the time that a NamedTuple's own takes
 
 
-class LocalLog(LogFileUtils, KafkaMetricsGroup, ABC):
+class LocalLog(LogFileUtils, ABC):
     """Segments in a directory, the offset of the next message, and what is done when the disk fails.
 
     Thread: changes under `lock`; any may read.

@@ -17,32 +17,34 @@ import os
 import pathlib
 import re
 import uuid
+from typing import ClassVar
 
 from kafka_py.common.errors import KafkaException
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 
 
-class LogFileUtils:
+class LogFileUtils(KafkaMetricsGroup):
     """Builds and takes apart file names; base class of Log.
 
     Mirrors: the helper functions of `object kafka.log.Log`.
     """
 
-    LOG_FILE_SUFFIX = ".log"
-    INDEX_FILE_SUFFIX = ".index"
-    TIME_INDEX_FILE_SUFFIX = ".timeindex"
-    PRODUCER_SNAPSHOT_FILE_SUFFIX = ".snapshot"
-    TXN_INDEX_FILE_SUFFIX = ".txnindex"
-    DELETED_FILE_SUFFIX = ".deleted"  # will be unlinked soon
-    CLEANED_FILE_SUFFIX = ".cleaned"  # being written by the cleaner
-    SWAP_FILE_SUFFIX = ".swap"  # complete, about to replace segments
-    CLEAN_SHUTDOWN_FILE = ".kafka_cleanshutdown"
-    DELETE_DIR_SUFFIX = "-delete"
-    FUTURE_DIR_SUFFIX = "-future"
-    UNKNOWN_LOG_START_OFFSET = -1
+    LOG_FILE_SUFFIX: ClassVar[str] = ".log"
+    INDEX_FILE_SUFFIX: ClassVar[str] = ".index"
+    TIME_INDEX_FILE_SUFFIX: ClassVar[str] = ".timeindex"
+    PRODUCER_SNAPSHOT_FILE_SUFFIX: ClassVar[str] = ".snapshot"
+    TXN_INDEX_FILE_SUFFIX: ClassVar[str] = ".txnindex"
+    DELETED_FILE_SUFFIX: ClassVar[str] = ".deleted"  # will be unlinked soon
+    CLEANED_FILE_SUFFIX: ClassVar[str] = ".cleaned"  # being written by the cleaner
+    SWAP_FILE_SUFFIX: ClassVar[str] = ".swap"  # complete, about to replace segments
+    CLEAN_SHUTDOWN_FILE: ClassVar[str] = ".kafka_cleanshutdown"
+    DELETE_DIR_SUFFIX: ClassVar[str] = "-delete"
+    FUTURE_DIR_SUFFIX: ClassVar[str] = "-future"
+    UNKNOWN_LOG_START_OFFSET: ClassVar[int] = -1
 
-    _DELETE_DIR_PATTERN = re.compile(r"(\S+)-(\S+)\.(\S+)-delete")
-    _FUTURE_DIR_PATTERN = re.compile(r"(\S+)-(\S+)\.(\S+)-future")
+    _DELETE_DIR_PATTERN: ClassVar[re.Pattern[str]] = re.compile(r"(\S+)-(\S+)\.(\S+)-delete")
+    _FUTURE_DIR_PATTERN: ClassVar[re.Pattern[str]] = re.compile(r"(\S+)-(\S+)\.(\S+)-future")
 
     @staticmethod
     def filename_prefix_from_offset(offset: int) -> str:

@@ -10,7 +10,7 @@ import os
 import pathlib
 import struct
 from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import CorruptRecordException
 from kafka_py.common.record.file_records import FileRecords
@@ -52,7 +52,7 @@ class LogFlushStats(KafkaMetricsGroup):
     Mirrors: kafka.log.LogFlushStats
     """
 
-    log_flush_timer: KafkaTimer
+    log_flush_timer: ClassVar[KafkaTimer]
 
 
 LogFlushStats.log_flush_timer = KafkaTimer(LogFlushStats().new_timer("LogFlushRateAndTimeMs"))

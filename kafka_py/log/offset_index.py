@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import InvalidOffsetException
 from kafka_py.log.abstract_index import AbstractIndex, IndexSearchType
@@ -33,7 +33,7 @@ class OffsetIndex(AbstractIndex):
         a search.
     """
 
-    ENTRY_SIZE = 8
+    ENTRY_SIZE: ClassVar[int] = 8
 
     def __init__(
         self, file: str | os.PathLike[str], base_offset: int, max_index_size: int = -1, writable: bool = True

@@ -15,7 +15,7 @@ import os
 import pathlib
 import struct
 from collections import deque
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import crc32c
 
@@ -66,7 +66,7 @@ class ProducerStateManager(Logging):
     Thread: holders of Log.lock; deleting old snapshots needs none.
     """
 
-    PRODUCER_SNAPSHOT_VERSION = 1
+    PRODUCER_SNAPSHOT_VERSION: ClassVar[int] = 1
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import os
 import struct
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import IllegalStateException, InvalidOffsetException
 from kafka_py.log.abstract_index import AbstractIndex, IndexSearchType
@@ -35,7 +35,7 @@ class TimeIndex(AbstractIndex):
     Differs: `sanity_check` also looks at the order of some entries.
     """
 
-    ENTRY_SIZE = 12
+    ENTRY_SIZE: ClassVar[int] = 12
 
     def __init__(
         self, file: str | os.PathLike[str], base_offset: int, max_index_size: int = -1, writable: bool = True

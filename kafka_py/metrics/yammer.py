@@ -18,7 +18,7 @@ from _thread import get_ident
 from collections.abc import Callable, Iterator
 from operator import mul
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from kafka_py.common.utils.time import Time
 from kafka_py.utils.concurrent import ConcurrentHashMap, ReentrantLock
@@ -326,7 +326,7 @@ class ExponentiallyDecayingSample:
     Differs: a heap in place of a concurrent sorted map, and one clock reading for a batch of values.
     """
 
-    RESCALE_THRESHOLD_NS = 3600 * 1_000_000_000
+    RESCALE_THRESHOLD_NS: ClassVar[int] = 3600 * 1_000_000_000
 
     def __init__(self, size: int = 1028, alpha: float = 0.015, time: Time = Time.SYSTEM) -> None:
         self._size = size

@@ -122,7 +122,7 @@ class ConnectionQuotas(Logging):
 
     LISTENER_THROTTLE_PREFIX: ClassVar[str] = ""
     IP_THROTTLE_PREFIX: ClassVar[str] = "ip-"
-    logger_name = "kafka.network.ConnectionQuotas"
+    logger_name: ClassVar[str] = "kafka.network.ConnectionQuotas"
 
     def __init__(self, config: KafkaConfig, time: Time, metrics: Metrics) -> None:
         self._config = config  # const

@@ -142,7 +142,7 @@ class Request(BaseRequest):
     request_log: str | None = None
     # the thread that handled it, written only while a journal watches; and that journal
     handled_by: str | None = None
-    completed_tap: Callable[[Request, int], None] | None = None
+    completed_tap: ClassVar[Callable[[Request, int], None] | None] = None
     _session: Session | None = None
 
     def __init__(
@@ -465,7 +465,7 @@ class StartThrottlingResponse(Response):
     """
 
     __slots__ = ()
-    ends_request = False
+    ends_request: ClassVar[bool] = False
 
     def describe(self, header: RequestHeader) -> str:
         """The trace line of throttling."""
@@ -480,7 +480,7 @@ class EndThrottlingResponse(Response):
     """
 
     __slots__ = ()
-    ends_request = False
+    ends_request: ClassVar[bool] = False
 
     def describe(self, header: RequestHeader) -> str:
         """The trace line of its end."""
@@ -489,6 +489,8 @@ class EndThrottlingResponse(Response):
 
 # a class body cannot say Request = Request to a type checker
 _BaseRequest = BaseRequest
+_ShutdownRequest = ShutdownRequest
+_WakeupRequest = WakeupRequest
 _Session = Session
 _Metrics = Metrics
 _Request = Request
@@ -515,8 +517,8 @@ class RequestChannel(KafkaMetricsGroup):
     PROCESSOR_METRIC_TAG: ClassVar[str] = "processor"
 
     BaseRequest: TypeAlias = _BaseRequest
-    ShutdownRequest = ShutdownRequest
-    WakeupRequest = WakeupRequest
+    ShutdownRequest: ClassVar[BaseRequest] = _ShutdownRequest
+    WakeupRequest: ClassVar[BaseRequest] = _WakeupRequest
     Session: TypeAlias = _Session
     Metrics: TypeAlias = _Metrics
     Request: TypeAlias = _Request

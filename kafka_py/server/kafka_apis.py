@@ -10,28 +10,22 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.server.kafka_apis_admin import KafkaApisAdmin
 from kafka_py.server.kafka_apis_base import ApiHandler
-from kafka_py.server.kafka_apis_cluster import KafkaApisCluster
-from kafka_py.server.kafka_apis_metadata import KafkaApisMetadata
 from kafka_py.server.kafka_apis_records import KafkaApisRecords
-from kafka_py.server.kafka_apis_transactions import KafkaApisTransactions
-from kafka_py.server.kafka_request_handler import ApiRequestHandler
 
 if TYPE_CHECKING:
     from kafka_py.network.request_channel import Request
     from kafka_py.server.request_local import RequestLocal
 
 
-class KafkaApis(
-    KafkaApisRecords, KafkaApisMetadata, KafkaApisAdmin, KafkaApisCluster, KafkaApisTransactions, ApiRequestHandler
-):
+class KafkaApis(KafkaApisRecords):
     """Dispatches requests to their handlers.
 
     Mirrors: kafka.server.KafkaApis
     Thread: request handlers.
     Differs: Scala's match over the keys is the table HANDLERS, from which ApiVersions is answered, too; a key without a
-        handler is neither offered nor served. The handlers live in five mix-ins.
+        handler is neither offered nor served. The handlers live in five
+        classes by family, each of which extends the next: KafkaApisRecords, …Metadata, …Admin, …Cluster, …Transactions.
     """
 
     HANDLERS: ClassVar[dict[ApiKeys, ApiHandler]] = {

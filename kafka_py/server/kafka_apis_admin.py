@@ -26,7 +26,7 @@ from kafka_py.common.requests.resource_type import ResourceType as RResourceType
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
-from kafka_py.server.kafka_apis_base import KafkaApisBase
+from kafka_py.server.kafka_apis_cluster import KafkaApisCluster
 
 if TYPE_CHECKING:
     from kafka_py.common.requests.abstract_response import AbstractResponse
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     Deleted = dict[TopicPartition, DeleteRecordsResponse.PartitionResponse]
 
 
-class KafkaApisAdmin(KafkaApisBase):
+class KafkaApisAdmin(KafkaApisCluster):
     """The handlers for administrators that are not about creating and deleting topics."""
 
     # -- Partitions and records ---------------------------------------------------------------------------------------

@@ -13,6 +13,7 @@ from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
+from kafka_py.server.kafka_request_handler import ApiRequestHandler
 from kafka_py.utils.logging import Logging
 from kafka_py.zk.admin_zk_client import AdminZkClient
 
@@ -46,13 +47,13 @@ class ApiHandler(NamedTuple):
     max_version: int
 
 
-class KafkaApisBase(Logging):
+class KafkaApisBase(ApiRequestHandler, Logging):
     """Constructor and answer paths of KafkaApis; the API families are mixed in.
 
     Thread: request handlers; the callbacks also run on whatever thread completes a delayed operation.
     """
 
-    logger_name = "kafka.server.KafkaApis"
+    logger_name: ClassVar[str] = "kafka.server.KafkaApis"
     HANDLERS: ClassVar[dict[ApiKeys, ApiHandler]] = {}
 
     def __init__(

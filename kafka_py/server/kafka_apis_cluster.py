@@ -18,7 +18,7 @@ from kafka_py.common.requests.update_metadata_request import UpdateMetadataReque
 from kafka_py.common.requests.update_metadata_response import UpdateMetadataResponse
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
-from kafka_py.server.kafka_apis_base import KafkaApisBase
+from kafka_py.server.kafka_apis_transactions import KafkaApisTransactions
 from kafka_py.utils import core_utils
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 # being deleted.
 
 
-class KafkaApisCluster(KafkaApisBase):
+class KafkaApisCluster(KafkaApisTransactions):
     """The handlers of requests between brokers."""
 
     def handle_leader_and_isr_request(self, request: Request) -> None:

@@ -26,7 +26,7 @@ from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
-from kafka_py.server.kafka_apis_base import KafkaApisBase
+from kafka_py.server.kafka_apis_admin import KafkaApisAdmin
 
 if TYPE_CHECKING:
     from kafka_py.common.network.listener_name import ListenerName
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from kafka_py.network.request_channel import Request
 
 
-class KafkaApisMetadata(KafkaApisBase):
+class KafkaApisMetadata(KafkaApisAdmin):
     """The handlers that tell about the cluster and change its topics."""
 
     # -- Metadata ---------------------------------------------------------------------------------------------------

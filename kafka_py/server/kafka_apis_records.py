@@ -32,7 +32,7 @@ from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
-from kafka_py.server.kafka_apis_base import KafkaApisBase
+from kafka_py.server.kafka_apis_metadata import KafkaApisMetadata
 from kafka_py.server.quota_factory import QuotaFactory
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ _EXPECTED_LIST_OFFSET_ERRORS = (
 ADMIN_CLIENT_ID = "__admin_client"
 
 
-class KafkaApisRecords(KafkaApisBase):
+class KafkaApisRecords(KafkaApisMetadata):
     """The handlers that read and write records."""
 
     # -- Produce ----------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ Read next: server/replica_manager.py, which exports them too
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
@@ -62,7 +62,7 @@ class LogReadResult:
         "read_size",
     )
 
-    UNKNOWN_LOG_READ_RESULT: LogReadResult
+    UNKNOWN_LOG_READ_RESULT: ClassVar[LogReadResult]
 
     def __init__(
         self,

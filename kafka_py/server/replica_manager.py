@@ -8,7 +8,7 @@ Read next: cluster/partition.py, server/delayed_produce.py, server/delayed_fetch
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 from kafka_py.api.api_version import KAFKA_1_0_IV0
 from kafka_py.api.request_or_response import Request
@@ -33,15 +33,14 @@ from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.produce_response import ProduceResponse
-from kafka_py.common.utils.exit import Exit
 from kafka_py.log.log_append_info import LogAppendInfo
 from kafka_py.server.delayed_fetch import DelayedFetch, FetchMetadata, FetchPartitionStatus
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.delayed_produce import DelayedProduce, ProduceMetadata, ProducePartitionStatus
 from kafka_py.server.fetch_data_info import FetchDataInfo
+from kafka_py.server.log_dir_failure_handler import LogDirFailureHandler
 from kafka_py.server.log_read_result import FetchPartitionData, LogAppendResult, LogReadResult
 from kafka_py.server.replica_manager_admin import LogDeleteRecordsResult, ReplicaManagerAdmin
-from kafka_py.utils.shutdownable_thread import ShutdownableThread
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -80,6 +79,8 @@ _KNOWN_READ_ERRORS = (
     UnknownLeaderEpochException,
 )
 
+_LogDirFailureHandler = LogDirFailureHandler
+
 
 class ReplicaManager(ReplicaManagerAdmin):
     """Owns the partitions of this broker: append, fetch, leadership, ISR upkeep, high watermark checkpoints.
@@ -91,25 +92,7 @@ class ReplicaManager(ReplicaManagerAdmin):
         answered without a DelayedProduce: its first try_complete would do the same.
     """
 
-    class LogDirFailureHandler(ShutdownableThread):
-        """Waits for failed log directories and takes them out of service.
-
-        Mirrors: kafka.server.ReplicaManager.LogDirFailureHandler
-        """
-
-        def __init__(self, replica_manager: ReplicaManager, name: str, halt_broker_on_dir_failure: bool) -> None:
-            super().__init__(name)
-            self._replica_manager = replica_manager  # const
-            self._halt_broker_on_dir_failure = halt_broker_on_dir_failure  # const
-
-        def do_work(self) -> None:
-            """Handle one directory."""
-            manager = self._replica_manager
-            new_offline_log_dir = manager._log_dir_failure_channel.take_next_offline_log_dir()
-            if self._halt_broker_on_dir_failure:
-                self.fatal("Halting broker because dir %s is offline", new_offline_log_dir)
-                Exit.halt(1)
-            manager.handle_log_dir_failure(new_offline_log_dir)
+    LogDirFailureHandler: TypeAlias = _LogDirFailureHandler
 
     _log_dir_failure_handler: LogDirFailureHandler | None = None
 

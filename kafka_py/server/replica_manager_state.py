@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 import os
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar, cast
 
 from kafka_py.cluster.partition import Partition
 from kafka_py.common.errors import (
@@ -53,13 +53,13 @@ INITIAL_CONTROLLER_EPOCH = 1  # KafkaController.InitialControllerEpoch
 class ReplicaManagerState(KafkaMetricsGroup):
     """The registry of partitions behind ReplicaManager, with its gauges, checkpoints and periodic tasks."""
 
-    logger_name = "kafka.server.ReplicaManager"
+    logger_name: ClassVar[str] = "kafka.server.ReplicaManager"
 
-    HIGH_WATERMARK_FILENAME = "replication-offset-checkpoint"
-    ISR_CHANGE_PROPAGATION_BLACK_OUT = 5_000
-    ISR_CHANGE_PROPAGATION_INTERVAL = 60_000
+    HIGH_WATERMARK_FILENAME: ClassVar[str] = "replication-offset-checkpoint"
+    ISR_CHANGE_PROPAGATION_BLACK_OUT: ClassVar[int] = 5_000
+    ISR_CHANGE_PROPAGATION_INTERVAL: ClassVar[int] = 60_000
     # stands for every partition on a failed log directory; compared by identity
-    OFFLINE_PARTITION = Partition("", -1, None, None, is_offline=True)
+    OFFLINE_PARTITION: ClassVar[Partition] = Partition("", -1, None, None, is_offline=True)
 
     def __init__(
         self,

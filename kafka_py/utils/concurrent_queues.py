@@ -326,7 +326,8 @@ class LinkedBlockingDeque(Generic[T]):
         self.put_last(item)
         return True
 
-    add_last = offer_last = add
+    add_last = add
+    offer_last = add
     add_first = offer_first
 
     def poll_first(self, timeout_ms: float = 0) -> T | None:
@@ -548,7 +549,8 @@ class DelayQueue(Generic[D]):
                 self._changed.notify()
         return True
 
-    add = put = offer
+    add = offer
+    put = offer
 
     def poll(self, timeout_ms: float = 0) -> D | None:
         """The item due soonest, waiting at most timeout_ms for one to fall due; None if none does."""

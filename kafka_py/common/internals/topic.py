@@ -6,6 +6,7 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/internals/Topic.java @ 1.
 from __future__ import annotations
 
 import re
+from typing import ClassVar
 
 from kafka_py.common.errors import InvalidTopicException
 
@@ -16,13 +17,13 @@ class Topic:
     Mirrors: org.apache.kafka.common.internals.Topic
     """
 
-    GROUP_METADATA_TOPIC_NAME = "__consumer_offsets"
-    TRANSACTION_STATE_TOPIC_NAME = "__transaction_state"
-    LEGAL_CHARS = "[a-zA-Z0-9._-]"
-    MAX_NAME_LENGTH = 249
+    GROUP_METADATA_TOPIC_NAME: ClassVar[str] = "__consumer_offsets"
+    TRANSACTION_STATE_TOPIC_NAME: ClassVar[str] = "__transaction_state"
+    LEGAL_CHARS: ClassVar[str] = "[a-zA-Z0-9._-]"
+    MAX_NAME_LENGTH: ClassVar[int] = 249
 
-    _INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME})
-    _VALID = re.compile(LEGAL_CHARS + "*", re.ASCII)
+    _INTERNAL_TOPICS: ClassVar[frozenset[str]] = frozenset({GROUP_METADATA_TOPIC_NAME, TRANSACTION_STATE_TOPIC_NAME})
+    _VALID: ClassVar[re.Pattern[str]] = re.compile(LEGAL_CHARS + "*", re.ASCII)
 
     @staticmethod
     def validate(topic: str) -> None:

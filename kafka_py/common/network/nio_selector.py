@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import select
 import socket
-from collections.abc import Callable, ValuesView
+from collections.abc import ValuesView
 from typing import Any, Final
 
 OP_READ: Final = 1
@@ -107,13 +107,14 @@ class _Wakeup:
     So a wakeup() in the middle of close() never writes to a descriptor that is somebody else's file by then.
     """
 
-    __slots__ = ("fd",)
+    __slots__ = ("_close", "fd")
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self._close = os.close  # held here: it is still there when the interpreter has let go of its modules
 
-    def __del__(self, close: Callable[[int], None] = os.close) -> None:
-        close(self.fd)  # a default argument: it is still there when the interpreter has let go of its modules
+    def __del__(self) -> None:
+        self._close(self.fd)
 
 
 class NioSelector:

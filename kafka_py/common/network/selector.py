@@ -44,7 +44,7 @@ _REPORT_INTERVAL_NS: Final = 10_000_000
 _CloseMode = CloseMode
 
 
-class Selector(SelectorClosing, Selectable):
+class Selector(SelectorClosing):
     """Non-blocking I/O on many connections, each known by an id.
 
     Mirrors: org.apache.kafka.common.network.Selector @ 3.7.1
@@ -371,20 +371,23 @@ class Selector(SelectorClosing, Selectable):
             ready = key.ready
             transport = channel.transport_layer
             try:
-                if channel.present_state is not _READY or is_immediately_connected or ready & OP_CONNECT:
-                    if not self._prepare_channel(channel, key, is_immediately_connected):
-                        continue
+                prepared = channel.present_state is _READY and not (is_immediately_connected or ready & OP_CONNECT)
+                if not prepared:
+                    prepared = self._prepare_channel(channel, key, is_immediately_connected)
                     ready = key.ready
-                if channel not in muted:
-                    if (ready & OP_READ or transport.ahead_pos != transport.ahead_end) and id not in receives:
-                        self.attempt_read(channel)
-                    if transport.ahead_pos != transport.ahead_end and not (channel.is_muted() and self._out_of_memory):
-                        self._keys_with_buffered_read[key] = None
-                if ready & OP_WRITE and channel.current_send is not None:
-                    writing = True
-                    self.attempt_write(key, channel, current_time_nanos)
-                if not key.valid:
-                    self._close_channel(channel, CloseMode.GRACEFUL)
+                if prepared:
+                    if channel not in muted:
+                        if (ready & OP_READ or transport.ahead_pos != transport.ahead_end) and id not in receives:
+                            self.attempt_read(channel)
+                        if transport.ahead_pos != transport.ahead_end and not (
+                            channel.is_muted() and self._out_of_memory
+                        ):
+                            self._keys_with_buffered_read[key] = None
+                    if ready & OP_WRITE and channel.current_send is not None:
+                        writing = True
+                        self.attempt_write(key, channel, current_time_nanos)
+                    if not key.valid:
+                        self._close_channel(channel, CloseMode.GRACEFUL)
             except Exception as e:  # noqa: BLE001  whatever one peer does, the others go on
                 self._handle_channel_error(channel, e, writing)
             finally:

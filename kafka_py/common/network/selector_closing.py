@@ -6,9 +6,10 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/network/Selector.java (cl
 from __future__ import annotations
 
 import abc
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.network.channel_state import ChannelState
+from kafka_py.common.network.selectable import Selectable
 from kafka_py.common.network.selector_support import CloseMode, DelayedAuthenticationFailureClose
 from kafka_py.utils.logging import Logging
 
@@ -23,13 +24,13 @@ if TYPE_CHECKING:
     from kafka_py.common.utils.time import Time
 
 
-class SelectorClosing(Logging, abc.ABC):
+class SelectorClosing(Selectable, Logging):
     """The part of Selector that closes: by the owner, by the peer, by idleness, after failed authentication.
 
     Thread:  the one that polls the selector.
     """
 
-    logger_name = "org.apache.kafka.common.network.Selector"
+    logger_name: ClassVar[str] = "org.apache.kafka.common.network.Selector"
 
     channels: dict[str, KafkaChannel]
     nio_selector: NioSelector

@@ -204,7 +204,7 @@ class BasicLegacyRecordBatch(AbstractLegacyRecordBatch):
         return hash((self._offset, self._record))
 
 
-class ByteBufferLegacyRecordBatch(AbstractLegacyRecordBatch, MutableRecordBatch):
+class ByteBufferLegacyRecordBatch(MutableRecordBatch, AbstractLegacyRecordBatch):
     """A message over the bytes it was received or read in.
 
     Mirrors: org.apache.kafka.common.record.AbstractLegacyRecordBatch.ByteBufferLegacyRecordBatch

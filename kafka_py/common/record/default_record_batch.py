@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, ClassVar
 import crc32c
 
 from kafka_py.common.errors import InvalidRecordException, KafkaException
-from kafka_py.common.record.abstract_record_batch import AbstractRecordBatch
 from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.default_record import DefaultRecord, increment_sequence
 from kafka_py.common.record.mutable_record_batch import MutableRecordBatch
@@ -56,7 +55,7 @@ _TRANSACTIONAL_FLAG_MASK = 0x10
 _CONTROL_FLAG_MASK = 0x20
 
 
-class DefaultRecordBatch(AbstractRecordBatch, MutableRecordBatch):
+class DefaultRecordBatch(MutableRecordBatch):
     """A magic 2 batch over the bytes it was received or read in.
 
     `header` holds all 13 header fields, in the order of the module docstring, unpacked once; hot code may take

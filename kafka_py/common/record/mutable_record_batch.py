@@ -8,13 +8,13 @@ from __future__ import annotations
 from abc import abstractmethod
 from typing import TYPE_CHECKING
 
-from kafka_py.common.record.record_batch import RecordBatch
+from kafka_py.common.record.abstract_record_batch import AbstractRecordBatch
 
 if TYPE_CHECKING:
     from kafka_py.common.record.timestamp_type import TimestampType
 
 
-class MutableRecordBatch(RecordBatch):
+class MutableRecordBatch(AbstractRecordBatch):
     """A batch in memory: the broker writes offsets, epoch and timestamps into the received bytes.
 
     Mirrors: org.apache.kafka.common.record.MutableRecordBatch

@@ -7,7 +7,7 @@ Read next: produce_request.py
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 
 from kafka_py.common.errors import IllegalStateException
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -23,6 +23,49 @@ if TYPE_CHECKING:
     from kafka_py.common.requests.request_header import RequestHeader
 
 
+class Builder:
+    """Holds what a request says until its version is known.
+
+    Mirrors: org.apache.kafka.common.requests.AbstractRequest.Builder
+    """
+
+    def __init__(
+        self, api_key: ApiKeys, oldest_allowed_version: int | None = None, latest_allowed_version: int | None = None
+    ) -> None:
+        """With one version given, only that one is allowed; with none, all are."""
+        self._api_key = api_key
+        if oldest_allowed_version is None:
+            self._oldest_allowed_version = api_key.oldest_version()
+            self._latest_allowed_version = api_key.latest_version()
+        else:
+            self._oldest_allowed_version = oldest_allowed_version
+            self._latest_allowed_version = (
+                oldest_allowed_version if latest_allowed_version is None else latest_allowed_version
+            )
+
+    def api_key(self) -> ApiKeys:
+        """The key of the request."""
+        return self._api_key
+
+    def oldest_allowed_version(self) -> int:
+        """The lowest version that can say what is to be said."""
+        return self._oldest_allowed_version
+
+    def latest_allowed_version(self) -> int:
+        """The highest version that may be used."""
+        return self._latest_allowed_version
+
+    @abstractmethod
+    def build(self, version: int | None = None) -> AbstractRequest:
+        """The request at a version, by default the highest that is allowed."""
+
+    def _version_or_latest(self, version: int | None) -> int:
+        return self._latest_allowed_version if version is None else version
+
+
+_Builder = Builder
+
+
 class AbstractRequest(AbstractRequestResponse):
     """A request of some API at some version.
 
@@ -35,44 +78,7 @@ class AbstractRequest(AbstractRequestResponse):
 
     API_KEY: ClassVar[ApiKeys]
 
-    class Builder:
-        """Holds what a request says until its version is known.
-
-        Mirrors: org.apache.kafka.common.requests.AbstractRequest.Builder
-        """
-
-        def __init__(
-            self, api_key: ApiKeys, oldest_allowed_version: int | None = None, latest_allowed_version: int | None = None
-        ) -> None:
-            """With one version given, only that one is allowed; with none, all are."""
-            self._api_key = api_key
-            if oldest_allowed_version is None:
-                self._oldest_allowed_version = api_key.oldest_version()
-                self._latest_allowed_version = api_key.latest_version()
-            else:
-                self._oldest_allowed_version = oldest_allowed_version
-                self._latest_allowed_version = (
-                    oldest_allowed_version if latest_allowed_version is None else latest_allowed_version
-                )
-
-        def api_key(self) -> ApiKeys:
-            """The key of the request."""
-            return self._api_key
-
-        def oldest_allowed_version(self) -> int:
-            """The lowest version that can say what is to be said."""
-            return self._oldest_allowed_version
-
-        def latest_allowed_version(self) -> int:
-            """The highest version that may be used."""
-            return self._latest_allowed_version
-
-        @abstractmethod
-        def build(self, version: int | None = None) -> AbstractRequest:
-            """The request at a version, by default the highest that is allowed."""
-
-        def _version_or_latest(self, version: int | None) -> int:
-            return self._latest_allowed_version if version is None else version
+    Builder: TypeAlias = _Builder
 
     def __init__(self, version: int) -> None:
         self._version = version

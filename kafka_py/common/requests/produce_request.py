@@ -7,7 +7,7 @@ Read next: produce_response.py; server/kafka_apis.py
 from __future__ import annotations
 
 import struct
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from kafka_py.common.errors import (
     CorruptRecordException,
@@ -82,6 +82,66 @@ _TRANSACTIONAL_FLAG_MASK = 0x10
 _ZSTD = 4
 
 
+class Builder(AbstractRequest.Builder):
+    """Chooses the versions that fit the batches' format.
+
+    Mirrors: org.apache.kafka.common.requests.ProduceRequest.Builder
+    """
+
+    def __init__(
+        self,
+        min_version: int,
+        max_version: int,
+        acks: int,
+        timeout: int,
+        partition_records: dict[TopicPartition, MemoryRecords],
+        transactional_id: str | None,
+    ) -> None:
+        super().__init__(ApiKeys.PRODUCE, min_version, max_version)
+        self._acks = acks
+        self._timeout = timeout
+        self._partition_records = partition_records
+        self._transactional_id = transactional_id
+
+    @staticmethod
+    def for_current_magic(
+        acks: int, timeout: int, partition_records: dict[TopicPartition, MemoryRecords]
+    ) -> ProduceRequest.Builder:
+        """For batches of message format 2 outside transactions."""
+        return ProduceRequest.Builder.for_magic(_MAGIC_VALUE_V2, acks, timeout, partition_records, None)
+
+    @staticmethod
+    def for_magic(
+        magic: int,
+        acks: int,
+        timeout: int,
+        partition_records: dict[TopicPartition, MemoryRecords],
+        transactional_id: str | None,
+    ) -> ProduceRequest.Builder:
+        """For batches of a message format."""
+        old = magic < _MAGIC_VALUE_V2
+        min_version, max_version = (2, 2) if old else (3, ApiKeys.PRODUCE.latest_version())
+        return ProduceRequest.Builder(min_version, max_version, acks, timeout, partition_records, transactional_id)
+
+    def build(self, version: int | None = None) -> ProduceRequest:
+        return ProduceRequest(
+            self._version_or_latest(version),
+            self._acks,
+            self._timeout,
+            self._partition_records,
+            self._transactional_id,
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"(type=ProduceRequest, acks={self._acks}, timeout={self._timeout}, "
+            f"partitionRecords=({self._partition_records}), transactionalId='{self._transactional_id or ''}'"
+        )
+
+
+_Builder = Builder
+
+
 class ProduceRequest(AbstractRequest):
     """Batches by partition, how many replicas must have them, and for how long to wait.
 
@@ -96,61 +156,7 @@ class ProduceRequest(AbstractRequest):
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.PRODUCE
 
-    class Builder(AbstractRequest.Builder):
-        """Chooses the versions that fit the batches' format.
-
-        Mirrors: org.apache.kafka.common.requests.ProduceRequest.Builder
-        """
-
-        def __init__(
-            self,
-            min_version: int,
-            max_version: int,
-            acks: int,
-            timeout: int,
-            partition_records: dict[TopicPartition, MemoryRecords],
-            transactional_id: str | None,
-        ) -> None:
-            super().__init__(ApiKeys.PRODUCE, min_version, max_version)
-            self._acks = acks
-            self._timeout = timeout
-            self._partition_records = partition_records
-            self._transactional_id = transactional_id
-
-        @staticmethod
-        def for_current_magic(
-            acks: int, timeout: int, partition_records: dict[TopicPartition, MemoryRecords]
-        ) -> ProduceRequest.Builder:
-            """For batches of message format 2 outside transactions."""
-            return ProduceRequest.Builder.for_magic(_MAGIC_VALUE_V2, acks, timeout, partition_records, None)
-
-        @staticmethod
-        def for_magic(
-            magic: int,
-            acks: int,
-            timeout: int,
-            partition_records: dict[TopicPartition, MemoryRecords],
-            transactional_id: str | None,
-        ) -> ProduceRequest.Builder:
-            """For batches of a message format."""
-            old = magic < _MAGIC_VALUE_V2
-            min_version, max_version = (2, 2) if old else (3, ApiKeys.PRODUCE.latest_version())
-            return ProduceRequest.Builder(min_version, max_version, acks, timeout, partition_records, transactional_id)
-
-        def build(self, version: int | None = None) -> ProduceRequest:
-            return ProduceRequest(
-                self._version_or_latest(version),
-                self._acks,
-                self._timeout,
-                self._partition_records,
-                self._transactional_id,
-            )
-
-        def __str__(self) -> str:
-            return (
-                f"(type=ProduceRequest, acks={self._acks}, timeout={self._timeout}, "
-                f"partitionRecords=({self._partition_records}), transactionalId='{self._transactional_id or ''}'"
-            )
+    Builder: TypeAlias = _Builder
 
     def __init__(
         self,
@@ -231,7 +237,7 @@ class ProduceRequest(AbstractRequest):
         length, magic, attributes, producer_id = _BATCH(b, p)
         if length + _LOG_OVERHEAD != size or magic != _MAGIC_VALUE_V2:
             return None
-        self = cls.__new__(cls)
+        self = _new_request(cls)
         self._version = version
         self._acks = acks
         self._timeout = timeout
@@ -245,7 +251,7 @@ class ProduceRequest(AbstractRequest):
 
     @classmethod
     def _parse_flat(cls, b: memoryview, version: int) -> ProduceRequest:
-        self = cls.__new__(cls)
+        self = _new_request(cls)
         self._version = version
         p = 0
         end = len(b)
@@ -426,6 +432,10 @@ class ProduceRequest(AbstractRequest):
         if 3 <= produce_request_version <= 7:
             return 2
         raise ValueError(f"Magic value to use for produce request version {produce_request_version} is not known")
+
+
+# __init__ is for those who make a request, not for one that came in.
+_new_request = ProduceRequest.__new__
 
 
 def _batch_length(batch: memoryview, position: int, end: int) -> int:

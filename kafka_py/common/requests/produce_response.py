@@ -7,7 +7,7 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/requests/ProduceResponse.
 from __future__ import annotations
 
 import struct
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
@@ -61,6 +61,39 @@ _ONE_TOPIC = struct.Struct(">ih").pack
 _ONE_PARTITION_V5 = struct.Struct(">iihqqqi").pack  # number of partitions, the partition, throttle time
 
 
+class PartitionResponse:
+    """What became of one partition's batch.
+
+    Mirrors: org.apache.kafka.common.requests.ProduceResponse.PartitionResponse
+    """
+
+    __slots__ = ("base_offset", "error", "log_append_time", "log_start_offset")
+
+    def __init__(
+        self, error: Errors, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
+    ) -> None:
+        self.error = error
+        self.base_offset = base_offset
+        self.log_append_time = log_append_time
+        self.log_start_offset = log_start_offset
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartitionResponse) and str(self) == str(other)
+
+    __hash__ = None  # type: ignore[assignment]  # DelayedProduce changes the error
+
+    def __str__(self) -> str:
+        return (
+            f"{{error: {self.error},offset: {self.base_offset},logAppendTime: {self.log_append_time}, "
+            f"logStartOffset: {self.log_start_offset}}}"
+        )
+
+    __repr__ = __str__
+
+
+_PartitionResponse = PartitionResponse
+
+
 class ProduceResponse(AbstractResponse):
     """Error and offsets of each partition.
 
@@ -73,34 +106,7 @@ class ProduceResponse(AbstractResponse):
     API_KEY: ClassVar[ApiKeys] = ApiKeys.PRODUCE
     INVALID_OFFSET: ClassVar[int] = -1
 
-    class PartitionResponse:
-        """What became of one partition's batch.
-
-        Mirrors: org.apache.kafka.common.requests.ProduceResponse.PartitionResponse
-        """
-
-        __slots__ = ("base_offset", "error", "log_append_time", "log_start_offset")
-
-        def __init__(
-            self, error: Errors, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
-        ) -> None:
-            self.error = error
-            self.base_offset = base_offset
-            self.log_append_time = log_append_time
-            self.log_start_offset = log_start_offset
-
-        def __eq__(self, other: object) -> bool:
-            return isinstance(other, ProduceResponse.PartitionResponse) and str(self) == str(other)
-
-        __hash__ = None  # type: ignore[assignment]  # DelayedProduce changes the error
-
-        def __str__(self) -> str:
-            return (
-                f"{{error: {self.error},offset: {self.base_offset},logAppendTime: {self.log_append_time}, "
-                f"logStartOffset: {self.log_start_offset}}}"
-            )
-
-        __repr__ = __str__
+    PartitionResponse: TypeAlias = _PartitionResponse
 
     def __init__(self, responses: dict[TopicPartition, PartitionResponse], throttle_time: int = 0) -> None:
         self._responses = responses

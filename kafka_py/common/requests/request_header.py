@@ -7,7 +7,7 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/requests/RequestHeader.ja
 from __future__ import annotations
 
 import struct
-from typing import Any
+from typing import Any, ClassVar
 
 from kafka_py.common.errors import InvalidRequestException, SchemaException
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -34,22 +34,22 @@ class RequestHeader(AbstractRequestResponse):
 
     __slots__ = ("api_key", "api_version", "client_id", "correlation_id", "size")
 
-    _API_KEY_FIELD = Field("api_key", INT16, "The id of the API")
-    _API_VERSION_FIELD = Field("api_version", INT16, "The version of the API")
-    _CORRELATION_ID_FIELD = Field("correlation_id", INT32, "A number that the response repeats")
-    _CLIENT_ID_FIELD = Field("client_id", NULLABLE_STRING, "What the client calls itself", "")
+    _API_KEY_FIELD: ClassVar[Field] = Field("api_key", INT16, "The id of the API")
+    _API_VERSION_FIELD: ClassVar[Field] = Field("api_version", INT16, "The version of the API")
+    _CORRELATION_ID_FIELD: ClassVar[Field] = Field("correlation_id", INT32, "A number that the response repeats")
+    _CLIENT_ID_FIELD: ClassVar[Field] = Field("client_id", NULLABLE_STRING, "What the client calls itself", "")
 
     # The first version of ControlledShutdown was sent without a client id.
-    CONTROLLED_SHUTDOWN_V0_SCHEMA = Schema(_API_KEY_FIELD, _API_VERSION_FIELD, _CORRELATION_ID_FIELD)
-    SCHEMA = Schema(_API_KEY_FIELD, _API_VERSION_FIELD, _CORRELATION_ID_FIELD, _CLIENT_ID_FIELD)
-    SCHEMA_V2 = Schema(
+    CONTROLLED_SHUTDOWN_V0_SCHEMA: ClassVar[Schema] = Schema(_API_KEY_FIELD, _API_VERSION_FIELD, _CORRELATION_ID_FIELD)
+    SCHEMA: ClassVar[Schema] = Schema(_API_KEY_FIELD, _API_VERSION_FIELD, _CORRELATION_ID_FIELD, _CLIENT_ID_FIELD)
+    SCHEMA_V2: ClassVar[Schema] = Schema(
         _API_KEY_FIELD,
         _API_VERSION_FIELD,
         _CORRELATION_ID_FIELD,
         _CLIENT_ID_FIELD,
         Field("_tagged_fields", TaggedFields()),
     )
-    SCHEMAS = (CONTROLLED_SHUTDOWN_V0_SCHEMA, SCHEMA, SCHEMA_V2)
+    SCHEMAS: ClassVar[tuple[Schema, ...]] = (CONTROLLED_SHUTDOWN_V0_SCHEMA, SCHEMA, SCHEMA_V2)
 
     def __init__(
         self, api_key: ApiKeys, api_version: int, client_id: str | None, correlation_id: int, size: int = 0

@@ -1,0 +1,533 @@
+"""Compiles the broker's request path with mypyc: extension modules that do what the sources say, in half the time.
+
+Ours, without an original; bin/kafka-compile.py is its command, kafka_py/utils/compiled.py uses what it makes.
+
+mypyc takes typed Python as it is, but for some forms. Each is changed in a copy, by rules that need no knowledge of our
+classes (`prepare`); the copy must pass mypy as the sources do. A rule never adds or takes a line, so a stack trace of
+compiled code names lines of the source.
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import configparser
+import importlib.util
+import io
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+import tempfile
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from kafka_py.common.utils.time import Time
+from kafka_py.utils.compiled import Manifest, compiled_dir, sources_of
+
+ROOT = Path(__file__).resolve().parents[2]
+
+# What a small produce request runs through, and the base classes of that; the rest gains too little.
+MODULES = (
+    "kafka_py.cluster.partition",
+    "kafka_py.cluster.partition_replicas",
+    "kafka_py.cluster.replica",
+    "kafka_py.common.internals.topic",
+    "kafka_py.common.long_ref",
+    "kafka_py.common.network.idle_expiry_manager",
+    "kafka_py.common.network.kafka_channel",
+    "kafka_py.common.network.network_receive",
+    "kafka_py.common.network.network_send",
+    "kafka_py.common.network.nio_selector",
+    "kafka_py.common.network.plaintext_transport_layer",
+    "kafka_py.common.network.receive",
+    "kafka_py.common.network.selectable",
+    "kafka_py.common.network.selector",
+    "kafka_py.common.network.selector_closing",
+    "kafka_py.common.network.selector_metrics",
+    "kafka_py.common.network.send",
+    "kafka_py.common.network.transport_layer",
+    "kafka_py.common.protocol.api_keys",
+    "kafka_py.common.record.abstract_record_batch",
+    "kafka_py.common.record.abstract_records",
+    "kafka_py.common.record.default_record_batch",
+    "kafka_py.common.record.file_channel",
+    "kafka_py.common.record.file_records",
+    "kafka_py.common.record.memory_records",
+    "kafka_py.common.record.mutable_record_batch",
+    "kafka_py.common.record.record_batch",
+    "kafka_py.common.record.record_walker",
+    "kafka_py.common.record.records",
+    "kafka_py.common.requests.abstract_request",
+    "kafka_py.common.requests.abstract_request_response",
+    "kafka_py.common.requests.abstract_response",
+    "kafka_py.common.requests.produce_request",
+    "kafka_py.common.requests.produce_response",
+    "kafka_py.common.requests.request_context",
+    "kafka_py.common.requests.request_header",
+    "kafka_py.log.abstract_index",
+    "kafka_py.log.local_log",
+    "kafka_py.log.log",
+    "kafka_py.log.log_append_info",
+    "kafka_py.log.log_file_utils",
+    "kafka_py.log.log_loader",
+    "kafka_py.log.log_segment",
+    "kafka_py.log.log_validator",
+    "kafka_py.log.offset_index",
+    "kafka_py.log.producer_state_manager",
+    "kafka_py.log.time_index",
+    "kafka_py.metrics.kafka_metrics_group",
+    "kafka_py.metrics.yammer",
+    "kafka_py.network.abstract_server_thread",
+    "kafka_py.network.connection_quotas",
+    "kafka_py.network.processor",
+    "kafka_py.network.request_channel",
+    "kafka_py.network.request_histogram",
+    "kafka_py.network.request_metrics",
+    "kafka_py.server.epoch.leader_epoch_file_cache",
+    "kafka_py.server.kafka_apis",
+    "kafka_py.server.kafka_apis_admin",
+    "kafka_py.server.kafka_apis_base",
+    "kafka_py.server.kafka_apis_cluster",
+    "kafka_py.server.kafka_apis_metadata",
+    "kafka_py.server.kafka_apis_records",
+    "kafka_py.server.kafka_apis_transactions",
+    "kafka_py.server.kafka_request_handler",
+    "kafka_py.server.log_dir_failure_channel",
+    "kafka_py.server.log_read_result",
+    "kafka_py.server.metadata_cache",
+    "kafka_py.server.replica_manager",
+    "kafka_py.server.replica_manager_admin",
+    "kafka_py.server.replica_manager_leadership",
+    "kafka_py.server.replica_manager_state",
+    "kafka_py.utils.concurrent_queues",
+    "kafka_py.utils.pool",
+)
+
+_SPECIAL_BASES = {"Enum", "IntEnum", "IntFlag", "NamedTuple", "Protocol", "TypedDict"}
+_PROGRESS = "progress: "
+_SETUP = """\
+import os
+from concurrent.futures import ThreadPoolExecutor
+
+from mypyc.build import mypycify
+from setuptools import setup
+from setuptools.command.build_ext import build_ext
+
+
+class Parallel(build_ext):
+    def build_extensions(self):
+        one_by_one = self.compiler.compile
+
+        def compile(sources, *args, **kwargs):
+            by_size = sorted(sources, key=os.path.getsize, reverse=True)
+            objects = []
+            with ThreadPoolExecutor(len(os.sched_getaffinity(0))) as pool:
+                for made in pool.map(lambda source: one_by_one([source], *args, **kwargs), by_size):
+                    objects += made
+                    if len(objects) % 20 == 0:
+                        print(f"{progress}{{len(objects)}} of {{len(sources)}} C files compiled", flush=True)
+            return objects
+
+        self.compiler.compile = compile
+        super().build_extensions()
+
+
+modules = mypycify(["--config-file=mypy.ini", *{files!r}], opt_level="2", debug_level="0", multi_file=True)
+print("{progress}type-checked and translated to C", flush=True)
+setup(name="compiled", packages=[], ext_modules=modules, cmdclass={{"build_ext": Parallel}})
+"""
+
+
+class CompileError(RuntimeError):
+    """It cannot be compiled here; the text says why."""
+
+
+# ---- the class hierarchy
+
+
+class Hierarchy:
+    """Who inherits from whom in the whole package, found without importing it.
+
+    A class is called `module.Outer.Inner`. Names are followed through imports and aliases.
+    """
+
+    def __init__(self, trees: dict[str, ast.Module]) -> None:
+        self._names: dict[str, ast.stmt | str] = {}  # const; dotted name -> what it is bound to
+        self._classes: dict[str, ast.ClassDef] = {}  # const
+        for module, tree in trees.items():
+            self._collect(module, module, tree.body)
+
+    def _collect(self, module: str, prefix: str, body: Iterable[ast.stmt]) -> None:
+        for node in body:
+            if isinstance(node, ast.ClassDef):
+                name = f"{prefix}.{node.name}"
+                self._classes[name] = node
+                self._collect(module, name, node.body)
+            elif isinstance(node, ast.ImportFrom) and prefix == module:
+                for alias in node.names:
+                    self._names[f"{prefix}.{alias.asname or alias.name}"] = f"{node.module}.{alias.name}"
+            elif isinstance(node, ast.If):
+                self._collect(module, prefix, [*node.body, *node.orelse])
+            elif isinstance(node, ast.Assign | ast.AnnAssign) and isinstance(node.value, ast.Name | ast.Attribute):
+                targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+                for target in targets:
+                    if isinstance(target, ast.Name):
+                        self._names[f"{prefix}.{target.id}"] = f"{module}.{ast.unparse(node.value)}"
+
+    def resolve(self, name: str, depth: int = 0) -> str | None:
+        """The class that a dotted name means; None if it is none of ours."""
+        if name in self._classes or depth > 20:
+            return name if name in self._classes else None
+        bound = self._names.get(name)
+        if isinstance(bound, str):
+            return self.resolve(bound, depth + 1)
+        owner, _, last = name.rpartition(".")
+        outer = self.resolve(owner, depth + 1) if owner.count(".") else None
+        return self.resolve(f"{outer}.{last}", depth + 1) if outer is not None and outer != owner else None
+
+    def bases(self, name: str, module: str) -> list[str]:
+        """The bases of a class that are classes of ours."""
+        written = (b.value if isinstance(b, ast.Subscript) else b for b in self._classes[name].bases)
+        found = (self.resolve(f"{module}.{ast.unparse(base)}") for base in written)
+        return [base for base in found if base is not None]
+
+    def with_interpreted_subclasses(self, compiled: set[str]) -> set[str]:
+        """The classes that have a subclass outside the compiled modules, and the bases of those."""
+        found: set[str] = set()
+        for name in self._classes:
+            module = self.module_of(name)
+            if module not in compiled:
+                found.update(self.bases(name, module))
+        todo = list(found)
+        for name in todo:
+            new = set(self.bases(name, self.module_of(name))) - found
+            found |= new
+            todo.extend(new)
+        return found
+
+    @staticmethod
+    def module_of(name: str) -> str:
+        """The module part of a class's name: our modules are in lower case, classes are not."""
+        return re.split(r"\.(?=_*[A-Z])", name, maxsplit=1)[0]
+
+
+# ---- the preparation of one module
+
+
+class Preparation:
+    """Changes one module's text so that mypyc takes it; see the methods for the rules."""
+
+    def __init__(self, module: str, text: str, interpreted_subclasses: set[str]) -> None:
+        self._module = module  # const
+        self._lines = text.encode().split(b"\n")
+        self._tree = ast.parse(text)
+        self._interpreted_subclasses = interpreted_subclasses  # const
+        self._edits: list[tuple[int, int, int, int, str]] = []
+        self._imports: dict[str, str] = {}
+
+    def run(self) -> str:
+        """The prepared text; CompileError if a rule finds no room for what it has to write."""
+        self._make_constants_final()
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.ClassDef):
+                self._prepare_class(node)
+            elif isinstance(node, ast.FunctionDef):
+                self._drop_thread_checks(node)
+        self._write_imports()
+        for line, column, end_line, end_column, new in sorted(self._edits, reverse=True):
+            first, last = self._lines[line - 1], self._lines[end_line - 1]
+            changed = first[:column] + new.encode() + last[end_column:]
+            self._lines[line - 1 : end_line] = [changed, *[b""] * (end_line - line)]
+        return b"\n".join(self._lines).decode()
+
+    def _replace(self, node: ast.expr | ast.stmt, new: str) -> None:
+        end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
+        self._edits.append((node.lineno, node.col_offset, end_line, end_column, new))
+
+    def _write_into_blank(self, line: int, new: str) -> None:
+        if self._lines[line - 1].strip():
+            raise CompileError(f"{self._module}:{line}: a blank line is needed here for {new!r}")
+        self._edits.append((line, 0, line, len(self._lines[line - 1]), new))
+
+    # -- modules
+
+    def _make_constants_final(self) -> None:
+        """`NAME = value`, bound once in the module, becomes Final: read without a look-up."""
+        bound = Counter(
+            name.id
+            for node in self._tree.body
+            if not isinstance(node, ast.FunctionDef | ast.ClassDef)
+            for name in ast.walk(node)
+            if isinstance(name, ast.Name) and isinstance(name.ctx, ast.Store)
+        )
+        changed = {name for node in ast.walk(self._tree) if isinstance(node, ast.Global) for name in node.names}
+        for node in self._tree.body:
+            target = node.targets[0] if isinstance(node, ast.Assign) else getattr(node, "target", None)
+            if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None:
+                continue
+            if not isinstance(target, ast.Name) or bound[target.id] > 1 or target.id in changed:
+                continue
+            if isinstance(node, ast.AnnAssign):
+                written = ast.unparse(node.annotation)
+                if "Final" not in written and "TypeAlias" not in written:
+                    self._replace(node.annotation, f"_Final[{written}]")
+                    self._imports["Final"] = "_Final"
+            elif len(node.targets) == 1 and not target.id.startswith("__") and _is_value(node.value):
+                self._replace(target, f"{target.id}: _Final")
+                self._imports["Final"] = "_Final"
+
+    def _write_imports(self) -> None:
+        """What the rules have used is imported behind the __future__ import and on the blank line below it."""
+        future = next((n for n in self._tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__"), None)
+        if future is None or not self._imports:
+            if self._imports:
+                raise CompileError(f"{self._module} does not begin with `from __future__ import annotations`")
+            return
+        line = future.end_lineno or future.lineno
+        if "mypyc_attr" in self._imports:
+            self._imports["TYPE_CHECKING"] = "TYPE_CHECKING"
+            self._write_into_blank(line + 1, "if TYPE_CHECKING: from mypy_extensions import mypyc_attr as _mypyc_attr")
+        names = ", ".join(f"{n} as {a}" if n != a else n for n, a in self._imports.items() if n != "mypyc_attr")
+        end = future.end_col_offset or 0
+        self._edits.append((line, end, line, end, f"; from typing import {names}"))
+
+    def _drop_thread_checks(self, node: ast.FunctionDef) -> None:
+        """@runs_on checks the calling thread in tests only; mypyc would call every method through it."""
+        for decorator in node.decorator_list:
+            if isinstance(decorator, ast.Call) and ast.unparse(decorator.func) == "runs_on":
+                at = decorator.lineno
+                self._edits.append((at, 0, decorator.end_lineno or at, decorator.end_col_offset or 0, ""))
+
+    # -- classes
+
+    def _prepare_class(self, node: ast.ClassDef) -> None:
+        bases = [ast.unparse(b.value if isinstance(b, ast.Subscript) else b).rpartition(".")[2] for b in node.bases]
+        if any(base in _SPECIAL_BASES or base.endswith(("Exception", "Error")) for base in bases):
+            return
+        if f"{self._module}.{node.name}" in self._interpreted_subclasses:
+            first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
+            self._write_into_blank(first - 1, "@_mypyc_attr(allow_interpreted_subclasses=True)")
+            self._imports["mypyc_attr"] = "_mypyc_attr"
+        self._drop_abc(node)
+        self._define_aliases(node)
+        self._keep_nested_names(node)
+
+    def _drop_abc(self, node: ast.ClassDef) -> None:
+        """ABC is a class of Python's; a class with such a base is laid out as Python would."""
+        written = [ast.unparse(base) for base in node.bases]
+        for index, base in enumerate(node.bases):
+            if written[index] in ("ABC", "abc.ABC"):
+                if len(node.bases) == 1:
+                    line = self._lines[node.lineno - 1]
+                    colon = line.index(b")", base.end_col_offset or 0)
+                    self._edits.append((node.lineno, line.index(b"("), node.lineno, colon + 1, ""))
+                else:
+                    before = node.bases[index - 1]
+                    self._edits.append(
+                        (
+                            before.end_lineno or 0,
+                            before.end_col_offset or 0,
+                            base.end_lineno or 0,
+                            base.end_col_offset or 0,
+                            "",
+                        )
+                    )
+
+    def _define_aliases(self, node: ast.ClassDef) -> None:
+        """`other = method` in a class body becomes a method of that name, for native classes have no such entries."""
+        methods = {m.name: m for m in node.body if isinstance(m, ast.FunctionDef)}
+        for statement in node.body:
+            if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
+                method = methods.get(statement.value.id)
+                if method is not None and len(statement.targets) == 1:
+                    self._replace(statement, _alias(ast.unparse(statement.targets[0]), method, self._module))
+
+    def _keep_nested_names(self, node: ast.ClassDef) -> None:
+        """`Name: TypeAlias = _Name` in a class body is a type for mypyc, nothing else: the class gets it here."""
+        names = [
+            (statement.target.id, ast.unparse(statement.value))
+            for statement in node.body
+            if isinstance(statement, ast.AnnAssign)
+            and isinstance(statement.target, ast.Name)
+            and ast.unparse(statement.annotation) == "TypeAlias"
+            and statement.value is not None
+        ]
+        if names:
+            # A bare name means in the class body what it means in the module, unless the body has bound it before.
+            calls = "; ".join(f'setattr({node.name}, "{name}", {value})' for name, value in names)
+            self._write_into_blank((node.end_lineno or 0) + 1, calls)
+
+
+def _is_value(value: ast.expr) -> bool:
+    """Whether an assignment of it defines a constant, not the name of a type."""
+    if isinstance(value, ast.Name | ast.Attribute):
+        return not ast.unparse(value).rpartition(".")[2].lstrip("_")[:2].istitle() or "." in ast.unparse(value)
+    if isinstance(value, ast.Subscript) or (isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr)):
+        return False
+    return not (isinstance(value, ast.Call) and ast.unparse(value.func) in ("TypeVar", "NewType", "ParamSpec"))
+
+
+def _alias(name: str, method: ast.FunctionDef, module: str) -> str:
+    """A method `name` in one line that calls `method`; a property stays one."""
+    arguments = method.args
+    returns = f" -> {ast.unparse(method.returns)}" if method.returns is not None else ""
+    if method.decorator_list or arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
+        raise CompileError(f"{module}:{method.lineno}: no rule for an alias of {method.name}")
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    return f"def {name}({ast.unparse(arguments)}){returns}: return {names[0]}.{method.name}({', '.join(names[1:])})"
+
+
+def module_name(path: Path) -> str:
+    """`kafka_py/log/log.py` -> `kafka_py.log.log`."""
+    parts = path.with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def prepare(root: Path, modules: Sequence[str] = MODULES) -> None:
+    """Prepare these modules of the copy of the package at `root`, in place. Raises CompileError."""
+    paths = {module_name(path.relative_to(root)): path for path in (root / "kafka_py").rglob("*.py")}
+    texts = {module: path.read_text() for module, path in paths.items()}
+    hierarchy = Hierarchy({module: ast.parse(text) for module, text in texts.items()})
+    interpreted = hierarchy.with_interpreted_subclasses(set(modules))
+    for module in modules:
+        paths[module].write_text(Preparation(module, texts[module], interpreted).run())
+
+
+# ---- the build
+
+
+def missing_tools() -> list[str]:
+    """What has to be installed before anything can be compiled, in words; empty if all is there."""
+    missing = [
+        f"the package {package}: pip install '.[compile]' in the folder of the clone"
+        for package, module in (("mypy", "mypyc"), ("setuptools", "setuptools"))
+        if importlib.util.find_spec(module) is None
+    ]
+    compiler = str(os.environ.get("CC") or sysconfig.get_config_var("CC") or "cc").split()[0]
+    if shutil.which(compiler) is None:
+        missing.append(f"a C compiler ({compiler} is not on the PATH): apt-get install gcc, or what your system has")
+    header = Path(sysconfig.get_paths()["include"]) / "Python.h"
+    if not header.exists():
+        missing.append(
+            f"Python's C headers (there is no {header}): apt-get install python3-dev, or what your system has"
+        )
+    return missing
+
+
+def build(root: Path, modules: Sequence[str] = MODULES) -> Manifest:
+    """Compile these modules of the clone at `root` for this interpreter, in the place of what was compiled before.
+
+    Raises CompileError if a tool is missing, if mypy or mypyc refuse the prepared copy or if the C compiler fails; the
+    former build stays as it was then.
+    """
+    missing = missing_tools()
+    if missing:
+        raise CompileError("Nothing can be compiled without " + "\nand without ".join(missing))
+    target = compiled_dir(root)
+    target.parent.mkdir(parents=True, exist_ok=True)
+    sources = sources_of(root)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix="new-") as name:
+        copy = Path(name)
+        shutil.copytree(root / "kafka_py", copy / "kafka_py", ignore=shutil.ignore_patterns("__pycache__"))
+        prepare(copy, modules)
+        files = [f"{module.replace('.', '/')}.py" for module in modules]
+        (copy / "mypy.ini").write_text(_mypy_settings(root))
+        (copy / "setup.py").write_text(_SETUP.format(files=files, progress=_PROGRESS))
+        _run([sys.executable, "setup.py", "-q", "build_ext", "--inplace"], copy)
+        result = copy / "result"
+        manifest = Manifest(sources, _collect(copy, result, modules))
+        if sources_of(root) != sources:
+            raise CompileError("The sources were changed while they were being compiled; start again")
+        manifest.write(result)
+        remove(root)
+        result.rename(target)
+    return manifest
+
+
+def remove(root: Path) -> bool:
+    """Delete what was compiled for this interpreter; False if there is nothing."""
+    target = compiled_dir(root)
+    if not target.exists():
+        return False
+    shutil.rmtree(target)
+    return True
+
+
+def _mypy_settings(root: Path) -> str:
+    """The project's own; only that a warning about an `ignore` which the copy does not need is no reason to fail."""
+    settings = configparser.ConfigParser()
+    settings.read(root / "setup.cfg")
+    for section in settings.sections():
+        if section.split("-")[0] != "mypy":
+            settings.remove_section(section)
+    settings.remove_option("mypy", "files")
+    settings.set("mypy", "warn_unused_ignores", "false")
+    out = io.StringIO()
+    settings.write(out)
+    return out.getvalue()
+
+
+def _run(command: list[str], folder: Path) -> None:
+    """Run the compilers; their lines are shown only if they fail, but for what they tell of their progress."""
+    # nothing of the outside may stand for the copy
+    environment = {name: value for name, value in os.environ.items() if name not in ("PYTHONPATH", "MYPYPATH")}
+    lines: list[str] = []
+    with subprocess.Popen(
+        command, cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as process:
+        assert process.stdout is not None
+        for line in process.stdout:
+            if line.startswith(_PROGRESS):
+                print(line.removeprefix(_PROGRESS).rstrip(), flush=True)
+            else:
+                lines.append(line)
+    if process.returncode:
+        errors = [line for line in lines if " warning: " not in line] or lines
+        raise CompileError("The compilation failed:\n" + "".join(errors[-60:]).rstrip())
+
+
+def _collect(copy: Path, result: Path, modules: Sequence[str]) -> dict[str, str]:
+    """Move the extension modules into `result`; their names and files."""
+    suffix = str(sysconfig.get_config_var("EXT_SUFFIX"))
+    found = {}
+    for file in sorted(copy.rglob(f"*{suffix}")):
+        path = file.relative_to(copy)
+        if path.parts[0] != "build":
+            found[".".join(path.parts).removesuffix(suffix)] = str(path)
+            (result / path).parent.mkdir(parents=True, exist_ok=True)
+            file.rename(result / path)
+    absent = set(modules) - found.keys()
+    if absent:
+        raise CompileError(f"mypyc has made no {', '.join(sorted(absent))}")
+    return found
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Build, or --remove; the exit status."""
+    parser = argparse.ArgumentParser(
+        prog="kafka-compile.py",
+        description="Compiles the broker's request path; the broker uses it as long as the sources stay as they are.",
+    )
+    parser.add_argument("--remove", action="store_true", help="delete what was compiled")
+    wanted = parser.parse_args(arguments)
+    if wanted.remove:
+        print("Removed; the broker runs its sources" if remove(ROOT) else "There is nothing compiled")
+        return 0
+    print(f"Compiling {len(MODULES)} modules, which takes some minutes ...", flush=True)
+    start = Time.SYSTEM.hi_res_clock_ms()
+    try:
+        build(ROOT)
+    except CompileError as e:
+        print(e, file=sys.stderr)
+        return 1
+    seconds = (Time.SYSTEM.hi_res_clock_ms() - start) / 1000
+    print(f"{len(MODULES)} modules compiled in {seconds:.0f} s: {compiled_dir(ROOT)}", flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
