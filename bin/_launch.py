@@ -27,6 +27,8 @@ def run(module: str, argv0: str, arguments: list[str]) -> None:
         start_daemon(pathlib.Path(argv0).resolve(), arguments[1:])
         return
     sys.argv = [argv0, *arguments]
+    if module == "kafka_py.kafka":
+        choose_the_form()
     try:
         status = importlib.import_module(module).main(arguments)
         sys.stdout.flush()
@@ -50,6 +52,17 @@ def use_the_clone() -> None:
         "kafka_py's packages are not installed. Install them with `pip install .` in the folder of the clone, "
         "or have them installed in a virtual environment by `python3 bin/run-tests.py`."
     )
+
+
+def choose_the_form() -> None:
+    """Let the broker run compiled modules if bin/kafka-compile.py has made some of the present sources."""
+    from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE, Compiled, CompiledMissingError
+
+    if (ROOT / "kafka_py").is_dir():
+        try:
+            Compiled.choose(ROOT, os.environ.get(ENVIRONMENT_VARIABLE))
+        except CompiledMissingError as e:
+            sys.exit(str(e))
 
 
 def start_daemon(script: pathlib.Path, arguments: list[str]) -> None:

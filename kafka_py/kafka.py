@@ -18,6 +18,7 @@ from kafka_py.common.utils.exit import Exit
 from kafka_py.common.utils.kafka_thread import KafkaThread
 from kafka_py.common.utils.utils import load_props
 from kafka_py.utils.command_line_utils import CommandLineUtils
+from kafka_py.utils.compiled import Compiled, Form
 from kafka_py.utils.concurrent import AtomicBoolean
 from kafka_py.utils.cpu_affinity import pin_process
 from kafka_py.utils.log4j_configurator import Log4jConfigurator
@@ -71,6 +72,7 @@ class Kafka(Logging):
             # Before the first thread: threads inherit the cores they may run on.
             pinned = pin_process(server_props.get("kafka.py.cpu.affinity", "auto"))
             cls.logger.info("%s", pinned)
+            cls._tell_form()
             cls.raise_open_file_limit()
             # Imported late, so that a usage line costs nothing.
             from kafka_py.server.kafka_server_startable import KafkaServerStartable
@@ -83,6 +85,18 @@ class Kafka(Logging):
             cls.logger.fatal("Exiting Kafka due to fatal exception", exc=e)
             return 1
         return 0
+
+    @classmethod
+    def _tell_form(cls) -> None:
+        """Say whether compiled modules run, and warn if there are some that are not used."""
+        if Compiled.form is Form.STALE:
+            changed = Compiled.changed
+            cls.logger.warn(
+                "The compiled modules are not used: %d source files have changed since (%s); run bin/kafka-compile.py",
+                len(changed),
+                ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else ""),
+            )
+        cls.logger.info("Request path: %s", Compiled.describe())
 
     @classmethod
     def raise_open_file_limit(cls) -> None:

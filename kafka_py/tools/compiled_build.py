@@ -22,7 +22,7 @@ import sys
 import sysconfig
 import tempfile
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
 from kafka_py.common.utils.time import Time
@@ -209,6 +209,33 @@ class Hierarchy:
             todo.extend(new)
         return found
 
+    def check_layouts(self, compiled: set[str]) -> None:
+        """CompileError if an interpreted class would be laid out like the wrong one of two compiled bases.
+
+        Python takes the first base's layout unless another has more fields; compiled code that holds the object as the
+        other base would look for its methods where there are none.
+        """
+        for name in self._classes:
+            module = self.module_of(name)
+            if module not in compiled:
+                native = [base for base in map(self._native_part(compiled), self.bases(name, module)) if base]
+                for other in native[1:]:
+                    if other not in self._line_of(native[0]):
+                        raise CompileError(f"{name}: the base that leads to {other} must be the first")
+
+    def _line_of(self, name: str) -> set[str]:
+        bases = self.bases(name, self.module_of(name))
+        return {name}.union(*(self._line_of(base) for base in bases))
+
+    def _native_part(self, compiled: set[str]) -> Callable[[str], str | None]:
+        def native_part(name: str) -> str | None:
+            module = self.module_of(name)
+            if module in compiled:
+                return name
+            return next((part for part in map(native_part, self.bases(name, module)) if part), None)
+
+        return native_part
+
     @staticmethod
     def module_of(name: str) -> str:
         """The module part of a class's name: our modules are in lower case, classes are not."""
@@ -226,6 +253,11 @@ class Preparation:
         self._lines = text.encode().split(b"\n")
         self._tree = ast.parse(text)
         self._interpreted_subclasses = interpreted_subclasses  # const
+        self._made_without_init = {
+            node.value.id
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Attribute) and node.attr == "__new__" and isinstance(node.value, ast.Name)
+        }  # const
         self._edits: list[tuple[int, int, int, int, str]] = []
         self._imports: dict[str, str] = {}
 
@@ -308,9 +340,14 @@ class Preparation:
         bases = [ast.unparse(b.value if isinstance(b, ast.Subscript) else b).rpartition(".")[2] for b in node.bases]
         if any(base in _SPECIAL_BASES or base.endswith(("Exception", "Error")) for base in bases):
             return
+        attributes = []
         if f"{self._module}.{node.name}" in self._interpreted_subclasses:
+            attributes.append("allow_interpreted_subclasses=True")
+        if node.name in self._made_without_init:
+            attributes.append("serializable=True")  # only then a native class's __new__ does not call __init__
+        if attributes:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            self._write_into_blank(first - 1, "@_mypyc_attr(allow_interpreted_subclasses=True)")
+            self._write_into_blank(first - 1, f"@_mypyc_attr({', '.join(attributes)})")
             self._imports["mypyc_attr"] = "_mypyc_attr"
         self._drop_abc(node)
         self._define_aliases(node)
@@ -368,7 +405,8 @@ def _is_value(value: ast.expr) -> bool:
         return not ast.unparse(value).rpartition(".")[2].lstrip("_")[:2].istitle() or "." in ast.unparse(value)
     if isinstance(value, ast.Subscript) or (isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr)):
         return False
-    return not (isinstance(value, ast.Call) and ast.unparse(value.func) in ("TypeVar", "NewType", "ParamSpec"))
+    makes_type = {"TypeVar", "NewType", "ParamSpec"}
+    return not (isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in makes_type)
 
 
 def _alias(name: str, method: ast.FunctionDef, module: str) -> str:
@@ -392,6 +430,7 @@ def prepare(root: Path, modules: Sequence[str] = MODULES) -> None:
     paths = {module_name(path.relative_to(root)): path for path in (root / "kafka_py").rglob("*.py")}
     texts = {module: path.read_text() for module, path in paths.items()}
     hierarchy = Hierarchy({module: ast.parse(text) for module, text in texts.items()})
+    hierarchy.check_layouts(set(modules))
     interpreted = hierarchy.with_interpreted_subclasses(set(modules))
     for module in modules:
         paths[module].write_text(Preparation(module, texts[module], interpreted).run())

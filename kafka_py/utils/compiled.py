@@ -133,3 +133,8 @@ class Compiled:
         if wish == "1" and cls.form is not Form.COMPILED:
             raise CompiledMissingError(f"{ENVIRONMENT_VARIABLE}=1, but {cls.form.value}; run bin/kafka-compile.py")
         return cls.form
+
+    @classmethod
+    def describe(cls) -> str:
+        """What runs, for the log."""
+        return f"{cls.module_count} compiled modules" if cls.form is Form.COMPILED else cls.form.value
