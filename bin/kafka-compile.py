@@ -3,6 +3,7 @@
 
     python3 bin/kafka-compile.py            compile (two to four minutes)
     python3 bin/kafka-compile.py --remove   delete what was compiled
+    python3 bin/kafka-compile.py --check    say what is missing on this machine
 
 Needs a C compiler and Python's C headers; mypy comes from PyPI.
 """

@@ -401,8 +401,8 @@ class Preparation:
 
 def _is_value(value: ast.expr) -> bool:
     """Whether an assignment of it defines a constant, not the name of a type."""
-    if isinstance(value, ast.Name | ast.Attribute):
-        return not ast.unparse(value).rpartition(".")[2].lstrip("_")[:2].istitle() or "." in ast.unparse(value)
+    if isinstance(value, ast.Name):
+        return not value.id.lstrip("_")[:2].istitle()  # a class is written LikeThis
     if isinstance(value, ast.Subscript) or (isinstance(value, ast.BinOp) and isinstance(value.op, ast.BitOr)):
         return False
     makes_type = {"TypeVar", "NewType", "ParamSpec"}
@@ -546,16 +546,20 @@ def _collect(copy: Path, result: Path, modules: Sequence[str]) -> dict[str, str]
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Build, or --remove; the exit status."""
+    """Build, or --remove, or --check; the exit status, 1 if it could not be done."""
     parser = argparse.ArgumentParser(
         prog="kafka-compile.py",
         description="Compiles the broker's request path; the broker uses it as long as the sources stay as they are.",
     )
     parser.add_argument("--remove", action="store_true", help="delete what was compiled")
+    parser.add_argument("--check", action="store_true", help="only say what is missing; 1 if something is")
     wanted = parser.parse_args(arguments)
     if wanted.remove:
         print("Removed; the broker runs its sources" if remove(ROOT) else "There is nothing compiled")
         return 0
+    if wanted.check:
+        print("\n".join(f"Missing: {what}" for what in missing_tools()) or "All that is needed is there")
+        return 1 if missing_tools() else 0
     print(f"Compiling {len(MODULES)} modules, which takes some minutes ...", flush=True)
     start = Time.SYSTEM.hi_res_clock_ms()
     try:

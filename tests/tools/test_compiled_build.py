@@ -154,6 +154,8 @@ def test_what_is_missing_is_told(monkeypatch: pytest.MonkeyPatch, capsys: pytest
     told = capsys.readouterr().err
     assert "no-such-compiler is not on the PATH" in told
     assert "/no/such/folder/Python.h" in told
+    assert main(["--check"]) == 1
+    assert "Missing: a C compiler (no-such-compiler" in capsys.readouterr().out
 
 
 def test_what_was_compiled_can_be_removed(tmp_path: pathlib.Path) -> None:
