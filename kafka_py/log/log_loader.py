@@ -99,7 +99,9 @@ class LogLoader(LocalLog):
 
     def _files(self) -> Iterator[pathlib.Path]:
         """The files by name; what is deleted while going through them is skipped."""
-        return (file for file in sorted(self.dir.iterdir()) if file.is_file())
+        for file in sorted(self.dir.iterdir()):
+            if file.is_file():
+                yield file
 
     def _remove_temp_files_and_collect_swap_files(self) -> list[pathlib.Path]:
         """Delete what a crash left behind; return the `.log.swap` files, whose swaps are to be completed."""

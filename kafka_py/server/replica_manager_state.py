@@ -206,15 +206,21 @@ class ReplicaManagerState(KafkaMetricsGroup):
 
     @property
     def _non_offline_partitions_iterator(self) -> Iterator[Partition]:
-        return (p for p in list(self._all_partitions.values) if p is not self.OFFLINE_PARTITION)
+        for partition in list(self._all_partitions.values):
+            if partition is not self.OFFLINE_PARTITION:
+                yield partition
 
     @property
     def _offline_partitions_iterator(self) -> Iterator[Partition]:
-        return (p for p in list(self._all_partitions.values) if p is self.OFFLINE_PARTITION)
+        for partition in list(self._all_partitions.values):
+            if partition is self.OFFLINE_PARTITION:
+                yield partition
 
     @property
     def _leader_partitions_iterator(self) -> Iterator[Partition]:
-        return (p for p in self._non_offline_partitions_iterator if p.leader_replica_if_local is not None)
+        for partition in self._non_offline_partitions_iterator:
+            if partition.leader_replica_if_local is not None:
+                yield partition
 
     def get_replica_or_exception(self, topic_partition: TopicPartition, broker_id: int | None = None) -> Replica:
         """The replica (default: the local one); KafkaStorageException if offline, else ReplicaNotAvailableException."""

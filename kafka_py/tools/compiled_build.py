@@ -160,6 +160,13 @@ class Hierarchy:
         self._classes: dict[str, ast.ClassDef] = {}  # const
         for module, tree in trees.items():
             self._collect(module, module, tree.body)
+        used = (
+            f"{module}.{ast.unparse(node.value)}"
+            for module, tree in trees.items()
+            for node in ast.walk(tree)
+            if isinstance(node, ast.Attribute) and node.attr == "__new__"
+        )
+        self._made_without_init = {name for name in map(self.resolve, used) if name is not None}  # const
 
     def _collect(self, module: str, prefix: str, body: Iterable[ast.stmt]) -> None:
         for node in body:
@@ -195,19 +202,18 @@ class Hierarchy:
         found = (self.resolve(f"{module}.{ast.unparse(base)}") for base in written)
         return [base for base in found if base is not None]
 
-    def with_interpreted_subclasses(self, compiled: set[str]) -> set[str]:
-        """The classes that have a subclass outside the compiled modules, and the bases of those."""
-        found: set[str] = set()
+    def open_classes(self, compiled: set[str]) -> set[str]:
+        """The classes that must not be closed to Python's own ways, with their bases.
+
+        Those with a subclass outside the compiled modules; and those whose `__new__` is used, for that of a closed
+        class calls `__init__`.
+        """
+        found = self._made_without_init.copy()
         for name in self._classes:
             module = self.module_of(name)
             if module not in compiled:
                 found.update(self.bases(name, module))
-        todo = list(found)
-        for name in todo:
-            new = set(self.bases(name, self.module_of(name))) - found
-            found |= new
-            todo.extend(new)
-        return found
+        return found.union(*map(self._line_of, found))
 
     def check_layouts(self, compiled: set[str]) -> None:
         """CompileError if an interpreted class would be laid out like the wrong one of two compiled bases.
@@ -248,21 +254,17 @@ class Hierarchy:
 class Preparation:
     """Changes one module's text so that mypyc takes it; see the methods for the rules."""
 
-    def __init__(self, module: str, text: str, interpreted_subclasses: set[str]) -> None:
+    def __init__(self, module: str, text: str, open_classes: set[str]) -> None:
         self._module = module  # const
         self._lines = text.encode().split(b"\n")
         self._tree = ast.parse(text)
-        self._interpreted_subclasses = interpreted_subclasses  # const
-        self._made_without_init = {
-            node.value.id
-            for node in ast.walk(self._tree)
-            if isinstance(node, ast.Attribute) and node.attr == "__new__" and isinstance(node.value, ast.Name)
-        }  # const
+        self._open_classes = open_classes  # const
         self._edits: list[tuple[int, int, int, int, str]] = []
         self._imports: dict[str, str] = {}
 
     def run(self) -> str:
         """The prepared text; CompileError if a rule finds no room for what it has to write."""
+        self._refuse_lazy_iterators()
         self._make_constants_final()
         for node in ast.walk(self._tree):
             if isinstance(node, ast.ClassDef):
@@ -312,6 +314,18 @@ class Preparation:
                 self._replace(target, f"{target.id}: _Final")
                 self._imports["Final"] = "_Final"
 
+    def _refuse_lazy_iterators(self) -> None:
+        """mypyc makes a list of `(… for …)` at once: no matter if it is gone through where it stands, else an error."""
+        used_at_once = {
+            child
+            for node in ast.walk(self._tree)
+            if isinstance(node, ast.Call | ast.Starred | ast.comprehension | ast.For)
+            for child in ast.iter_child_nodes(node)
+        }
+        for node in ast.walk(self._tree):
+            if isinstance(node, ast.GeneratorExp) and node not in used_at_once:
+                raise CompileError(f"{self._module}:{node.lineno}: let a function with `yield` make this iterator")
+
     def _write_imports(self) -> None:
         """What the rules have used is imported behind the __future__ import and on the blank line below it."""
         future = next((n for n in self._tree.body if isinstance(n, ast.ImportFrom) and n.module == "__future__"), None)
@@ -340,14 +354,9 @@ class Preparation:
         bases = [ast.unparse(b.value if isinstance(b, ast.Subscript) else b).rpartition(".")[2] for b in node.bases]
         if any(base in _SPECIAL_BASES or base.endswith(("Exception", "Error")) for base in bases):
             return
-        attributes = []
-        if f"{self._module}.{node.name}" in self._interpreted_subclasses:
-            attributes.append("allow_interpreted_subclasses=True")
-        if node.name in self._made_without_init:
-            attributes.append("serializable=True")  # only then a native class's __new__ does not call __init__
-        if attributes:
+        if f"{self._module}.{node.name}" in self._open_classes:
             first = min([node.lineno, *(decorator.lineno for decorator in node.decorator_list)])
-            self._write_into_blank(first - 1, f"@_mypyc_attr({', '.join(attributes)})")
+            self._write_into_blank(first - 1, "@_mypyc_attr(allow_interpreted_subclasses=True)")
             self._imports["mypyc_attr"] = "_mypyc_attr"
         self._drop_abc(node)
         self._define_aliases(node)
@@ -431,9 +440,9 @@ def prepare(root: Path, modules: Sequence[str] = MODULES) -> None:
     texts = {module: path.read_text() for module, path in paths.items()}
     hierarchy = Hierarchy({module: ast.parse(text) for module, text in texts.items()})
     hierarchy.check_layouts(set(modules))
-    interpreted = hierarchy.with_interpreted_subclasses(set(modules))
+    open_classes = hierarchy.open_classes(set(modules))
     for module in modules:
-        paths[module].write_text(Preparation(module, texts[module], interpreted).run())
+        paths[module].write_text(Preparation(module, texts[module], open_classes).run())
 
 
 # ---- the build

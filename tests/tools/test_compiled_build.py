@@ -16,9 +16,9 @@ ROOT = pathlib.Path(__file__).parents[2]
 HEAD = "from __future__ import annotations\n\n"
 
 
-def prepared(text: str, interpreted_subclasses: set[str] | None = None) -> str:
+def prepared(text: str, open_classes: set[str] | None = None) -> str:
     source = HEAD + textwrap.dedent(text).lstrip("\n")
-    result = Preparation("kafka_py.m", source, interpreted_subclasses or set()).run()
+    result = Preparation("kafka_py.m", source, open_classes or set()).run()
     assert result.count("\n") == source.count("\n")
     ast.parse(result)
     return result
@@ -75,15 +75,15 @@ def test_a_nested_name_is_given_to_the_class() -> None:
     assert 'setattr(C, "Part", _Part); setattr(C, "Other", _Other)\nD: _Final' in prepared(text)
 
 
-def test_a_class_with_interpreted_subclasses_says_so() -> None:
+def test_a_class_that_is_open_says_so() -> None:
     result = prepared("import x\n\n\nclass C:\n    y: int\n", {"kafka_py.m.C"})
     assert "import x\n\n@_mypyc_attr(allow_interpreted_subclasses=True)\nclass C:" in result
     assert "\nif TYPE_CHECKING: from mypy_extensions import mypyc_attr as _mypyc_attr\n" in result
 
 
-def test_a_class_whose_objects_are_made_without_init_says_so() -> None:
-    result = prepared("import x\n\n\nclass C:\n    y: int\n\n\n_new = C.__new__\n")
-    assert "@_mypyc_attr(serializable=True)\nclass C:" in result
+def test_a_generator_that_is_returned_is_refused() -> None:
+    with pytest.raises(CompileError, match=r"kafka_py\.m:4: let a function with `yield` make this iterator"):
+        prepared("def f(a):\n    return (x for x in a)\n")
 
 
 def test_what_finds_no_blank_line_is_refused() -> None:
@@ -115,7 +115,14 @@ def test_only_what_is_subclassed_outside_allows_it() -> None:
         a="class Root: ...\nclass Base(Root): ...\nclass Alone(Root): ...\n",
         b="import threading\nfrom kafka_py.a import Base\nclass C(threading.Thread, Base): ...",
     )
-    assert found.with_interpreted_subclasses({"kafka_py.a"}) == {"kafka_py.a.Base", "kafka_py.a.Root"}
+    assert found.open_classes({"kafka_py.a"}) == {"kafka_py.a.Base", "kafka_py.a.Root"}
+
+
+def test_a_class_whose_objects_are_made_without_init_is_open() -> None:
+    found = hierarchy(
+        a="class Base: ...\nclass C(Base): ...\nclass D(Base): ...\n_new = C.__new__\n_t = tuple.__new__\n"
+    )
+    assert found.open_classes({"kafka_py.a"}) == {"kafka_py.a.C", "kafka_py.a.Base"}
 
 
 def test_two_compiled_bases_stand_with_the_further_one_first() -> None:
