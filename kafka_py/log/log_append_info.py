@@ -11,6 +11,20 @@ from kafka_py.common.record.records_processing_stats import RecordsProcessingSta
 from kafka_py.message.compression_codec import CompressionCodec, NoCompressionCodec
 
 _NO_TIMESTAMP = -1
+_FIELDS = (
+    "first_offset",
+    "last_offset",
+    "log_append_time",
+    "log_start_offset",
+    "max_timestamp",
+    "offset_of_max_timestamp",
+    "offsets_monotonic",
+    "records_processing_stats",
+    "shallow_count",
+    "source_codec",
+    "target_codec",
+    "valid_bytes",
+)
 
 
 class LogAppendInfo:
@@ -23,20 +37,7 @@ class LogAppendInfo:
     Thread: the appending one.
     """
 
-    __slots__ = (
-        "first_offset",
-        "last_offset",
-        "log_append_time",
-        "log_start_offset",
-        "max_timestamp",
-        "offset_of_max_timestamp",
-        "offsets_monotonic",
-        "records_processing_stats",
-        "shallow_count",
-        "source_codec",
-        "target_codec",
-        "valid_bytes",
-    )
+    __slots__ = _FIELDS
 
     UNKNOWN_LOG_APPEND_INFO: ClassVar[LogAppendInfo]
 
@@ -76,7 +77,7 @@ class LogAppendInfo:
         return cls(-1, -1, _NO_TIMESTAMP, -1, _NO_TIMESTAMP, log_start_offset, stats, none, none, -1, -1, False)
 
     def __repr__(self) -> str:
-        return "LogAppendInfo(" + ", ".join(f"{name}={getattr(self, name)}" for name in self.__slots__) + ")"
+        return "LogAppendInfo(" + ", ".join(f"{name}={getattr(self, name)}" for name in _FIELDS) + ")"
 
 
 LogAppendInfo.UNKNOWN_LOG_APPEND_INFO = LogAppendInfo.unknown_log_append_info_with_log_start_offset(-1)

@@ -9,7 +9,8 @@ import textwrap
 
 import pytest
 
-from kafka_py.tools.compiled_build import MODULES, CompileError, Hierarchy, Preparation, main, prepare, remove
+from kafka_py.tools.compiled_build import MODULES, main, remove
+from kafka_py.tools.compiled_source import CompileError, Hierarchy, Preparation, prepare
 from kafka_py.utils.compiled import compiled_dir
 
 ROOT = pathlib.Path(__file__).parents[2]
@@ -86,6 +87,11 @@ def test_a_generator_that_is_returned_is_refused() -> None:
         prepared("def f(a):\n    return (x for x in a)\n")
 
 
+def test_slots_that_are_read_are_refused() -> None:
+    with pytest.raises(CompileError, match=r"kafka_py\.m:7: there are no __slots__ to be read"):
+        prepared("class C:\n    __slots__ = ('a',)\n\n    def f(self):\n        return self.__slots__\n")
+
+
 def test_what_finds_no_blank_line_is_refused() -> None:
     with pytest.raises(CompileError, match=r"kafka_py\.m:3: a blank line is needed"):
         prepared("import x\nclass C:\n    y: int\n", {"kafka_py.m.C"})
@@ -138,7 +144,7 @@ def test_every_module_of_the_list_is_prepared_and_keeps_its_lines(tmp_path: path
         copy = tmp_path / path.relative_to(ROOT)
         copy.parent.mkdir(parents=True, exist_ok=True)
         copy.write_text(path.read_text())
-    prepare(tmp_path)
+    prepare(tmp_path, MODULES)
     for module in MODULES:
         path = pathlib.Path(module.replace(".", "/")).with_suffix(".py")
         assert places(tmp_path / path) >= places(ROOT / path)
