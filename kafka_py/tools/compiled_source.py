@@ -31,7 +31,7 @@ class Hierarchy:
     """
 
     def __init__(self, trees: dict[str, ast.Module]) -> None:
-        self._names: dict[str, ast.stmt | str] = {}  # const; dotted name -> what it is bound to
+        self._names: dict[str, str] = {}  # const; dotted name -> the dotted name it is bound to
         self._classes: dict[str, ast.ClassDef] = {}  # const
         for module, tree in trees.items():
             self._collect(module, module, tree.body)
@@ -62,10 +62,12 @@ class Hierarchy:
 
     def resolve(self, name: str, depth: int = 0) -> str | None:
         """The class that a dotted name means; None if it is none of ours."""
-        if name in self._classes or depth > 20:
-            return name if name in self._classes else None
+        if name in self._classes:
+            return name
+        if depth > 20:  # bound in a circle
+            return None
         bound = self._names.get(name)
-        if isinstance(bound, str):
+        if bound is not None:
             return self.resolve(bound, depth + 1)
         owner, _, last = name.rpartition(".")
         outer = self.resolve(owner, depth + 1) if owner.count(".") else None
@@ -246,24 +248,17 @@ class Preparation:
 
     def _drop_abc(self, node: ast.ClassDef) -> None:
         """ABC is a class of Python's; a class with such a base is laid out as Python would."""
-        written = [ast.unparse(base) for base in node.bases]
-        for index, base in enumerate(node.bases):
-            if written[index] in ("ABC", "abc.ABC"):
-                if len(node.bases) == 1:
-                    line = self._lines[node.lineno - 1]
-                    colon = line.index(b")", base.end_col_offset or 0)
-                    self._edits.append((node.lineno, line.index(b"("), node.lineno, colon + 1, ""))
-                else:
-                    before = node.bases[index - 1]
-                    self._edits.append(
-                        (
-                            before.end_lineno or 0,
-                            before.end_col_offset or 0,
-                            base.end_lineno or 0,
-                            base.end_col_offset or 0,
-                            "",
-                        )
-                    )
+        for before, base in zip([None, *node.bases], node.bases, strict=False):
+            if ast.unparse(base) not in ("ABC", "abc.ABC"):
+                continue
+            line, end_line, end = node.lineno, base.end_lineno or 0, base.end_col_offset or 0
+            if before is not None:
+                self._edits.append((before.end_lineno or 0, before.end_col_offset or 0, end_line, end, ""))
+            elif len(node.bases) == 1 and end_line == line:
+                text = self._lines[line - 1]
+                self._edits.append((line, text.index(b"("), line, text.index(b")", end) + 1, ""))
+            else:
+                raise CompileError(f"{self._module}:{line}: ABC must be the last base")
 
     def _define_aliases(self, node: ast.ClassDef) -> None:
         """`other = method` in a class body becomes a method of that name, for native classes have no such entries."""
@@ -272,7 +267,8 @@ class Preparation:
             if isinstance(statement, ast.Assign) and isinstance(statement.value, ast.Name):
                 method = methods.get(statement.value.id)
                 if method is not None and len(statement.targets) == 1:
-                    self._replace(statement, _alias(ast.unparse(statement.targets[0]), method, self._module))
+                    name = f"{node.name}.{method.name}"
+                    self._replace(statement, _alias(ast.unparse(statement.targets[0]), name, method, self._module))
 
     def _keep_nested_names(self, node: ast.ClassDef) -> None:
         """`Name: TypeAlias = _Name` in a class body is a type for mypyc, nothing else: the class gets it here."""
@@ -300,14 +296,14 @@ def _is_value(value: ast.expr) -> bool:
     return not (isinstance(value, ast.Call) and ast.unparse(value.func).rpartition(".")[2] in makes_type)
 
 
-def _alias(name: str, method: ast.FunctionDef, module: str) -> str:
-    """A method `name` in one line that calls `method`; a property stays one."""
+def _alias(name: str, called: str, method: ast.FunctionDef, module: str) -> str:
+    """A method `name` in one line that calls this very `method`, whatever a subclass has put in its place."""
     arguments = method.args
     returns = f" -> {ast.unparse(method.returns)}" if method.returns is not None else ""
     if method.decorator_list or arguments.vararg or arguments.kwarg or arguments.kwonlyargs:
         raise CompileError(f"{module}:{method.lineno}: no rule for an alias of {method.name}")
     names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
-    return f"def {name}({ast.unparse(arguments)}){returns}: return {names[0]}.{method.name}({', '.join(names[1:])})"
+    return f"def {name}({ast.unparse(arguments)}){returns}: return {called}({', '.join(names)})"
 
 
 def module_name(path: Path) -> str:

@@ -60,9 +60,14 @@ def test_bases_that_only_make_a_class_abstract_go() -> None:
     assert prepared(text) == HEAD + text.replace("A(abc.ABC)", "A").replace("(A, abc.ABC)", "(A)")
 
 
+def test_abc_before_another_base_is_refused() -> None:
+    with pytest.raises(CompileError, match="ABC must be the last base"):
+        prepared("class A(ABC, B):\n    x: int\n")
+
+
 def test_an_alias_of_a_method_becomes_a_method() -> None:
     text = "class C:\n    def f(self, x: int, y: int = 2) -> str:\n        return ''\n\n    g = f\n"
-    new = "def g(self, x: int, y: int=2) -> str: return self.f(x, y)"
+    new = "def g(self, x: int, y: int=2) -> str: return C.f(self, x, y)"
     assert prepared(text) == HEAD + text.replace("g = f", new)
 
 
