@@ -24,8 +24,8 @@ class KafkaApis(KafkaApisRecords):
     Mirrors: kafka.server.KafkaApis
     Thread: request handlers.
     Differs: Scala's match over the keys is the table HANDLERS, from which ApiVersions is answered, too; a key without a
-        handler is neither offered nor served. The handlers live in five
-        classes by family, each of which extends the next: KafkaApisRecords, …Metadata, …Admin, …Cluster, …Transactions.
+        handler is neither offered nor served. The handlers live in five classes by family, each of which extends the
+        next: KafkaApisRecords, …Metadata, …Admin, …Cluster, …Transactions.
     """
 
     HANDLERS: ClassVar[dict[ApiKeys, ApiHandler]] = {

@@ -1,7 +1,7 @@
 """Which form of the broker's request path runs: the sources, or extension modules that were compiled from them.
 
 Ours, without an original. bin/kafka-compile.py makes the extension modules (kafka_py/tools/compiled_build.py); they lie
-in build/compiled/TAG, TAG being the interpreter's (`cpython-311`), with a manifest that says what they were made from.
+in build/compiled/TAG, TAG being the interpreter's (`cpython-3.11.7`), with a manifest of what they were made from.
 They are used only as long as every source file is what it was then, so nobody runs what he does not read.
 """
 
@@ -13,6 +13,7 @@ import importlib.machinery
 import importlib.util
 import json
 import os
+import platform
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -27,8 +28,8 @@ Sources = dict[str, tuple[int, int]]
 
 
 def compiled_dir(root: Path) -> Path:
-    """Where the extension modules for this interpreter are, if they were made."""
-    return root / "build" / "compiled" / str(sys.implementation.cache_tag)
+    """Where the extension modules for this interpreter are, if they were made; mypyc reaches into its inner parts."""
+    return root / "build" / "compiled" / f"{sys.implementation.name}-{platform.python_version()}"
 
 
 def sources_of(root: Path) -> Sources:
