@@ -2,16 +2,17 @@
 
 A specification is one of
     HOST:PORT[,pid=N]   a broker that runs; without its process id neither its processor time nor memory is known
-    kafka_py            this working tree
+    kafka_py            this working tree, its sources as they stand
+    kafka_py,compiled   the same with the modules that bin/kafka-compile.py has made
     kafka_py@REVISION   the same of another revision, out of git
-    kafka_py[@REVISION],python=PATH    under another interpreter that has its packages: builds of Python differ a lot
+    kafka_py[@REVISION|,compiled],python=PATH    under another interpreter that has its packages: builds of Python
+                        differ a lot
     kafka-1.1.1         Apache Kafka of that version, by Maven, with a heap of 1 GB; needs Java, and mvn the first time
 """
 
 from __future__ import annotations
 
 import dataclasses
-import io
 import pathlib
 import re
 import resource
@@ -20,7 +21,6 @@ import socket
 import struct
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 from collections.abc import Callable, Mapping
@@ -31,12 +31,13 @@ from benchmarks.measure import process_rss_mb, process_threads
 from benchmarks.raw_client import Connection
 from kafka_py.testing.local_cluster import LocalCluster, LocalProcess
 from kafka_py.tools.java_runtime import cache_dir, require_java
+from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_TIMEOUT_S = 60.0
 POLL_S = 0.002
 RUNNING = re.compile(r"(?P<host>[^:,]+):(?P<port>\d+)(,pid=(?P<pid>\d+))?")
-OURS = re.compile(r"kafka_py(@(?P<revision>[^,]+))?(,python=(?P<python>.+))?")
+OURS = re.compile(r"kafka_py(@(?P<revision>[^,]+)|(?P<compiled>,compiled))?(,python=(?P<python>.+))?")
 APACHE = re.compile(r"kafka-(?P<version>\d+\.\d+\.\d+)")
 # What Kafka's own start script gives the JVM.
 JVM_OPTIONS = (
@@ -112,11 +113,12 @@ def apache_kafka(version: str) -> Program:
     return Program(command, {})
 
 
-def kafka_py(tree: pathlib.Path, python: str) -> Program:
+def kafka_py(tree: pathlib.Path, python: str, compiled: bool) -> Program:
     def command(home: pathlib.Path, properties: pathlib.Path) -> tuple[list[str], Mapping[str, str]]:
         return [python, str(tree / "bin" / "kafka-server-start.py"), str(properties)], {
             "LOG_DIR": str(home / "logs"),
             "PYTHONPATH": str(tree),
+            ENVIRONMENT_VARIABLE: str(int(compiled)),
         }
 
     return Program(command, {"kafka.py.http.listener": "127.0.0.1:0"})
@@ -125,8 +127,8 @@ def kafka_py(tree: pathlib.Path, python: str) -> Program:
 def export_revision(revision: str, folder: pathlib.Path) -> pathlib.Path:
     """The files of a revision in a folder. Raises CalledProcessError for one that git does not know."""
     archive = subprocess.run(["git", "archive", revision], cwd=ROOT, check=True, capture_output=True).stdout
-    with tarfile.open(fileobj=io.BytesIO(archive)) as files:
-        files.extractall(folder, filter="data")
+    folder.mkdir(parents=True, exist_ok=True)
+    subprocess.run(["tar", "-x", "-C", str(folder)], input=archive, check=True)
     return folder
 
 
@@ -149,7 +151,8 @@ class Broker:
             self.address = Address(self._running["host"], int(self._running["port"]))
             self.pid = int(self._running["pid"]) if self._running["pid"] else None
         elif not OURS.fullmatch(spec) and not APACHE.fullmatch(spec):
-            raise ValueError(f"{spec!r} is neither HOST:PORT nor kafka_py[@REVISION][,python=PATH] nor kafka-X.Y.Z")
+            forms = "kafka_py[@REVISION|,compiled][,python=PATH]"
+            raise ValueError(f"{spec!r} is neither HOST:PORT nor {forms} nor kafka-X.Y.Z")
 
     @property
     def home(self) -> pathlib.Path:
@@ -183,7 +186,7 @@ class Broker:
         assert ours
         revision = ours["revision"]
         tree = export_revision(revision, home / "tree") if revision else ROOT
-        return kafka_py(tree, ours["python"] or sys.executable)
+        return kafka_py(tree, ours["python"] or sys.executable, ours["compiled"] is not None)
 
     def start(self) -> Broker:
         """Start ZooKeeper and the broker; ready_s is the time from its start to its first answer."""
