@@ -569,10 +569,10 @@ class Processor(AbstractServerThread):
         self._next_connection_index = 0 if index == _MAX_INDEX else index + 1
         return str(ConnectionId(canonical_address(str(local[0])), int(local[1]), remote_host, remote_port, index))
 
-    def enqueue_response(self, response: Response) -> None:
-        """Hand a response over; the thread is woken only if it sleeps."""
+    def enqueue_response(self, response: Response) -> bool:
+        """Hand a response over; the thread is woken only if it sleeps. Whether it was."""
         self.response_queue.put(response)
-        self.selector.nio_selector.wakeup()
+        return self.selector.nio_selector.wakeup()
 
     def dequeue_response(self) -> Response | None:
         """The next response, with the time of taking it noted; or None."""

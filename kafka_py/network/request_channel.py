@@ -20,6 +20,7 @@ from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.network.request_metrics import RequestMetrics
 from kafka_py.utils.concurrent import ArrayBlockingQueue, ConcurrentHashMap
 from kafka_py.utils.logging import get_logger
+from kafka_py.utils.yield_gil import yield_core
 
 if TYPE_CHECKING:
     from kafka_py.common.network.send import Send
@@ -628,8 +629,9 @@ class RequestChannel(KafkaMetricsGroup):
                 request.callback_request_complete_time_nanos = now
         # a processor that was shut down has closed its connections: nobody waits for the answer
         processor = self.processors.get(request.processor)
-        if processor is not None:
-            processor.enqueue_response(response)
+        if processor is not None and processor.enqueue_response(response) and self.request_queue.is_empty():
+            # nobody waits for us: let the network thread send, for it cannot while we go on
+            yield_core()
 
     def receive_request(self, timeout: int | None = None) -> BaseRequest | None:
         """The next request; callbacks, which have waited in line once, go first.

@@ -7,7 +7,7 @@ Read next: server/delayed_operation.py, server/replica_manager.py (fetch_message
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import (
     FencedLeaderEpochException,
@@ -217,9 +217,9 @@ class DelayedFetchMetrics(KafkaMetricsGroup):
     Mirrors: kafka.server.DelayedFetchMetrics
     """
 
-    FETCHER_TYPE_KEY = "fetcherType"
-    FOLLOWER_EXPIRED_REQUEST_METER: Meter
-    CONSUMER_EXPIRED_REQUEST_METER: Meter
+    FETCHER_TYPE_KEY: ClassVar[str] = "fetcherType"
+    FOLLOWER_EXPIRED_REQUEST_METER: ClassVar[Meter]
+    CONSUMER_EXPIRED_REQUEST_METER: ClassVar[Meter]
 
 
 DelayedFetchMetrics.FOLLOWER_EXPIRED_REQUEST_METER = DelayedFetchMetrics().new_meter(

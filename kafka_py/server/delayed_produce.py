@@ -7,7 +7,7 @@ Read next: server/delayed_operation.py, cluster/partition.py (check_enough_repli
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
@@ -138,8 +138,8 @@ class DelayedProduceMetrics(KafkaMetricsGroup):
     Mirrors: kafka.server.DelayedProduceMetrics
     """
 
-    _aggregate_expiration_meter: Meter
-    _partition_expiration_meters: Pool[TopicPartition, Meter]
+    _aggregate_expiration_meter: ClassVar[Meter]
+    _partition_expiration_meters: ClassVar[Pool[TopicPartition, Meter]]
 
     @classmethod
     def record_expiration(cls, partition: TopicPartition) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 from abc import ABC, abstractmethod
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING, Generic, NamedTuple, TypeVar
+from typing import TYPE_CHECKING, ClassVar, Generic, NamedTuple, TypeVar
 
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.fetch_metadata import FetchMetadata as JFetchMetadata
@@ -160,10 +160,10 @@ class FetchSession:
     Left out: toString -- `__repr__`
     """
 
-    NUM_INCREMENTAL_FETCH_SESSISONS = "NumIncrementalFetchSessions"
-    NUM_INCREMENTAL_FETCH_PARTITIONS_CACHED = "NumIncrementalFetchPartitionsCached"
-    INCREMENTAL_FETCH_SESSIONS_EVICTIONS_PER_SEC = "IncrementalFetchSessionEvictionsPerSec"
-    EVICTIONS = "evictions"
+    NUM_INCREMENTAL_FETCH_SESSISONS: ClassVar[str] = "NumIncrementalFetchSessions"
+    NUM_INCREMENTAL_FETCH_PARTITIONS_CACHED: ClassVar[str] = "NumIncrementalFetchPartitionsCached"
+    INCREMENTAL_FETCH_SESSIONS_EVICTIONS_PER_SEC: ClassVar[str] = "IncrementalFetchSessionEvictionsPerSec"
+    EVICTIONS: ClassVar[str] = "evictions"
 
     def __init__(
         self, id: int, privileged: bool, partition_map: CACHE_MAP, creation_ms: int, last_used_ms: int, epoch: int

@@ -60,6 +60,9 @@ MODULES = (
     "kafka_py.common.requests.abstract_request",
     "kafka_py.common.requests.abstract_request_response",
     "kafka_py.common.requests.abstract_response",
+    "kafka_py.common.requests.fetch_metadata",
+    "kafka_py.common.requests.fetch_request",
+    "kafka_py.common.requests.fetch_response",
     "kafka_py.common.requests.produce_request",
     "kafka_py.common.requests.produce_response",
     "kafka_py.common.requests.request_context",
@@ -83,7 +86,11 @@ MODULES = (
     "kafka_py.network.request_channel",
     "kafka_py.network.request_histogram",
     "kafka_py.network.request_metrics",
+    "kafka_py.server.delayed_fetch",
+    "kafka_py.server.delayed_operation",
+    "kafka_py.server.delayed_produce",
     "kafka_py.server.epoch.leader_epoch_file_cache",
+    "kafka_py.server.fetch_session",
     "kafka_py.server.kafka_apis",
     "kafka_py.server.kafka_apis_admin",
     "kafka_py.server.kafka_apis_base",
@@ -101,6 +108,10 @@ MODULES = (
     "kafka_py.server.replica_manager_state",
     "kafka_py.utils.concurrent_queues",
     "kafka_py.utils.pool",
+    "kafka_py.utils.timer.timer",
+    "kafka_py.utils.timer.timer_task",
+    "kafka_py.utils.timer.timer_task_list",
+    "kafka_py.utils.timer.timing_wheel",
 )
 
 _PROGRESS = "progress: "

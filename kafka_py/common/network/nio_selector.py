@@ -246,14 +246,16 @@ class NioSelector:
         """Keys that are ready, without waiting."""
         return self.select(0)
 
-    def wakeup(self) -> None:
-        """Make the select that sleeps return, or the next one not sleep."""
+    def wakeup(self) -> bool:
+        """Make the select that sleeps return, or the next one not sleep; whether one slept and nobody woke it yet."""
         self._woken = True
         if self._sleeping and not self._written:
             wakeup = self._wakeup
             if wakeup is not None:
                 self._written = True
                 os.eventfd_write(wakeup.fd, 1)
+                return True
+        return False
 
     def keys(self) -> ValuesView[SelectionKey]:
         """All registrations."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable, Mapping
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from kafka_py.common.errors import SchemaException
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -114,6 +114,130 @@ _new_tuple = tuple.__new__
 _MAX_INT = 0x7FFFFFFF
 
 
+class PartitionData(NamedTuple):
+    """Where to read in a partition, and how much.
+
+    Mirrors: org.apache.kafka.common.requests.FetchRequest.PartitionData
+    """
+
+    fetch_offset: int
+    log_start_offset: int
+    max_bytes: int
+    current_leader_epoch: int = -1
+
+    def __str__(self) -> str:
+        return f"(offset={self.fetch_offset}, logStartOffset={self.log_start_offset}, maxBytes={self.max_bytes})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Builder(AbstractRequest.Builder):
+    """Collects the settings that have defaults.
+
+    Mirrors: org.apache.kafka.common.requests.FetchRequest.Builder
+    """
+
+    def __init__(
+        self,
+        min_version: int,
+        max_version: int,
+        replica_id: int,
+        max_wait: int,
+        min_bytes: int,
+        fetch_data: Mapping[TopicPartition, FetchRequest.PartitionData],
+    ) -> None:
+        super().__init__(ApiKeys.FETCH, min_version, max_version)
+        self._replica_id = replica_id
+        self._max_wait = max_wait
+        self._min_bytes = min_bytes
+        self._fetch_data = fetch_data
+        self._isolation_level = IsolationLevel.READ_UNCOMMITTED
+        self._max_bytes = _MAX_INT
+        self._metadata = FetchMetadata.LEGACY
+        self._to_forget: list[TopicPartition] = []
+        self._rack_id = ""
+
+    @staticmethod
+    def for_consumer(
+        max_wait: int, min_bytes: int, fetch_data: Mapping[TopicPartition, FetchRequest.PartitionData]
+    ) -> FetchRequest.Builder:
+        """A consumer's fetch, at any version."""
+        key = ApiKeys.FETCH
+        return FetchRequest.Builder(key.oldest_version(), key.latest_version(), -1, max_wait, min_bytes, fetch_data)
+
+    @staticmethod
+    def for_replica(
+        allowed_version: int,
+        replica_id: int,
+        max_wait: int,
+        min_bytes: int,
+        fetch_data: Mapping[TopicPartition, FetchRequest.PartitionData],
+    ) -> FetchRequest.Builder:
+        """A follower's fetch, at the version that the inter-broker protocol says."""
+        return FetchRequest.Builder(allowed_version, allowed_version, replica_id, max_wait, min_bytes, fetch_data)
+
+    def isolation_level(self, isolation_level: IsolationLevel) -> FetchRequest.Builder:
+        """How much of open transactions to see; READ_UNCOMMITTED by default."""
+        self._isolation_level = isolation_level
+        return self
+
+    def metadata(self, metadata: FetchMetadata) -> FetchRequest.Builder:
+        """The session; none by default."""
+        self._metadata = metadata
+        return self
+
+    def fetch_data(self) -> Mapping[TopicPartition, FetchRequest.PartitionData]:
+        """What to read."""
+        return self._fetch_data
+
+    def set_max_bytes(self, max_bytes: int) -> FetchRequest.Builder:
+        """How many bytes the answer may have; not limited by default."""
+        self._max_bytes = max_bytes
+        return self
+
+    def to_forget(self, to_forget: list[TopicPartition] | None = None) -> Any:
+        """The partitions to take out of the session; with an argument sets them and returns the builder."""
+        if to_forget is None:
+            return self._to_forget
+        self._to_forget = to_forget
+        return self
+
+    def rack_id(self, rack_id: str) -> FetchRequest.Builder:
+        """The consumer's rack."""
+        self._rack_id = rack_id
+        return self
+
+    def build(self, version: int | None = None) -> FetchRequest:
+        version = self._version_or_latest(version)
+        if version < 3:
+            self._max_bytes = _MAX_INT
+        return FetchRequest(
+            version,
+            self._replica_id,
+            self._max_wait,
+            self._min_bytes,
+            self._max_bytes,
+            dict(self._fetch_data),
+            self._isolation_level,
+            self._to_forget,
+            self._metadata,
+            self._rack_id,
+        )
+
+    def __str__(self) -> str:
+        return (
+            f"(type=FetchRequest, replicaId={self._replica_id}, maxWait={self._max_wait}, "
+            f"minBytes={self._min_bytes}, maxBytes={self._max_bytes}, fetchData={self._fetch_data}, "
+            f"isolationLevel={self._isolation_level}, toForget={', '.join(map(str, self._to_forget))}, "
+            f"metadata={self._metadata})"
+        )
+
+
+_PartitionData = PartitionData
+_Builder = Builder
+
+
 class FetchRequest(AbstractRequest):
     """Offsets to read from by partition, limits of the answer, and the fetch session it belongs to.
 
@@ -129,123 +253,9 @@ class FetchRequest(AbstractRequest):
     DEFAULT_RESPONSE_MAX_BYTES: ClassVar[int] = _MAX_INT
     INVALID_LOG_START_OFFSET: ClassVar[int] = -1
 
-    class PartitionData(NamedTuple):
-        """Where to read in a partition, and how much.
+    PartitionData: TypeAlias = _PartitionData
 
-        Mirrors: org.apache.kafka.common.requests.FetchRequest.PartitionData
-        """
-
-        fetch_offset: int
-        log_start_offset: int
-        max_bytes: int
-        current_leader_epoch: int = -1
-
-        def __str__(self) -> str:
-            return f"(offset={self.fetch_offset}, logStartOffset={self.log_start_offset}, maxBytes={self.max_bytes})"
-
-        def __repr__(self) -> str:
-            return str(self)
-
-    class Builder(AbstractRequest.Builder):
-        """Collects the settings that have defaults.
-
-        Mirrors: org.apache.kafka.common.requests.FetchRequest.Builder
-        """
-
-        def __init__(
-            self,
-            min_version: int,
-            max_version: int,
-            replica_id: int,
-            max_wait: int,
-            min_bytes: int,
-            fetch_data: Mapping[TopicPartition, FetchRequest.PartitionData],
-        ) -> None:
-            super().__init__(ApiKeys.FETCH, min_version, max_version)
-            self._replica_id = replica_id
-            self._max_wait = max_wait
-            self._min_bytes = min_bytes
-            self._fetch_data = fetch_data
-            self._isolation_level = IsolationLevel.READ_UNCOMMITTED
-            self._max_bytes = _MAX_INT
-            self._metadata = FetchMetadata.LEGACY
-            self._to_forget: list[TopicPartition] = []
-            self._rack_id = ""
-
-        @staticmethod
-        def for_consumer(
-            max_wait: int, min_bytes: int, fetch_data: Mapping[TopicPartition, FetchRequest.PartitionData]
-        ) -> FetchRequest.Builder:
-            """A consumer's fetch, at any version."""
-            key = ApiKeys.FETCH
-            return FetchRequest.Builder(key.oldest_version(), key.latest_version(), -1, max_wait, min_bytes, fetch_data)
-
-        @staticmethod
-        def for_replica(
-            allowed_version: int,
-            replica_id: int,
-            max_wait: int,
-            min_bytes: int,
-            fetch_data: Mapping[TopicPartition, FetchRequest.PartitionData],
-        ) -> FetchRequest.Builder:
-            """A follower's fetch, at the version that the inter-broker protocol says."""
-            return FetchRequest.Builder(allowed_version, allowed_version, replica_id, max_wait, min_bytes, fetch_data)
-
-        def isolation_level(self, isolation_level: IsolationLevel) -> FetchRequest.Builder:
-            """How much of open transactions to see; READ_UNCOMMITTED by default."""
-            self._isolation_level = isolation_level
-            return self
-
-        def metadata(self, metadata: FetchMetadata) -> FetchRequest.Builder:
-            """The session; none by default."""
-            self._metadata = metadata
-            return self
-
-        def fetch_data(self) -> Mapping[TopicPartition, FetchRequest.PartitionData]:
-            """What to read."""
-            return self._fetch_data
-
-        def set_max_bytes(self, max_bytes: int) -> FetchRequest.Builder:
-            """How many bytes the answer may have; not limited by default."""
-            self._max_bytes = max_bytes
-            return self
-
-        def to_forget(self, to_forget: list[TopicPartition] | None = None) -> Any:
-            """The partitions to take out of the session; with an argument sets them and returns the builder."""
-            if to_forget is None:
-                return self._to_forget
-            self._to_forget = to_forget
-            return self
-
-        def rack_id(self, rack_id: str) -> FetchRequest.Builder:
-            """The consumer's rack."""
-            self._rack_id = rack_id
-            return self
-
-        def build(self, version: int | None = None) -> FetchRequest:
-            version = self._version_or_latest(version)
-            if version < 3:
-                self._max_bytes = _MAX_INT
-            return FetchRequest(
-                version,
-                self._replica_id,
-                self._max_wait,
-                self._min_bytes,
-                self._max_bytes,
-                dict(self._fetch_data),
-                self._isolation_level,
-                self._to_forget,
-                self._metadata,
-                self._rack_id,
-            )
-
-        def __str__(self) -> str:
-            return (
-                f"(type=FetchRequest, replicaId={self._replica_id}, maxWait={self._max_wait}, "
-                f"minBytes={self._min_bytes}, maxBytes={self._max_bytes}, fetchData={self._fetch_data}, "
-                f"isolationLevel={self._isolation_level}, toForget={', '.join(map(str, self._to_forget))}, "
-                f"metadata={self._metadata})"
-            )
+    Builder: TypeAlias = _Builder
 
     def __init__(
         self,
@@ -331,7 +341,7 @@ class FetchRequest(AbstractRequest):
 
     @classmethod
     def _parse_flat(cls, b: memoryview, version: int) -> FetchRequest:
-        self = cls.__new__(cls)
+        self = _new_request(cls)
         self._version = version
         self._max_bytes = _MAX_INT
         level = 0
@@ -449,6 +459,10 @@ class FetchRequest(AbstractRequest):
     def rack_id(self) -> str:
         """The consumer's rack, empty if it does not say."""
         return self._rack_id
+
+
+# __init__ is for those who make a request, not for one that came in.
+_new_request = FetchRequest.__new__
 
 
 def _read_string(b: memoryview, p: int) -> tuple[str, int]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Iterable
-from typing import Any, ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
@@ -101,6 +101,52 @@ _PARTITION_V5_NO_ABORTED = struct.Struct(">ihqqqii").pack  # with the size of th
 _PARTITION_V11_NO_ABORTED = struct.Struct(">ihqqqiii").pack  # with preferred replica and size of the record set
 
 
+class AbortedTransaction(NamedTuple):
+    """A transaction whose records a read_committed consumer must drop.
+
+    Mirrors: org.apache.kafka.common.requests.FetchResponse.AbortedTransaction
+    """
+
+    producer_id: int
+    first_offset: int
+
+    def __str__(self) -> str:
+        return f"(producerId={self.producer_id}, firstOffset={self.first_offset})"
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class PartitionData(NamedTuple):
+    """What was read of one partition; ``records`` is any Records object.
+
+    Mirrors: org.apache.kafka.common.requests.FetchResponse.PartitionData
+    """
+
+    error: Errors
+    high_watermark: int
+    last_stable_offset: int
+    log_start_offset: int
+    aborted_transactions: list[FetchResponse.AbortedTransaction] | None
+    records: Any
+    preferred_read_replica: int = -1
+
+    def __str__(self) -> str:
+        aborted = "null" if self.aborted_transactions is None else self.aborted_transactions
+        return (
+            f"(error={self.error}, highWaterMark={self.high_watermark}, "
+            f"lastStableOffset = {self.last_stable_offset}, logStartOffset = {self.log_start_offset}, "
+            f"abortedTransactions = {aborted}, recordsSizeInBytes={self.records.size_in_bytes()})"
+        )
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+_AbortedTransaction = AbortedTransaction
+_PartitionData = PartitionData
+
+
 class FetchResponse(AbstractResponse):
     """Records of each partition with the offsets a reader needs, and the fetch session's id.
 
@@ -117,45 +163,9 @@ class FetchResponse(AbstractResponse):
     INVALID_LOG_START_OFFSET: ClassVar[int] = -1
     INVALID_PREFERRED_REPLICA_ID: ClassVar[int] = -1
 
-    class AbortedTransaction(NamedTuple):
-        """A transaction whose records a read_committed consumer must drop.
+    AbortedTransaction: TypeAlias = _AbortedTransaction
 
-        Mirrors: org.apache.kafka.common.requests.FetchResponse.AbortedTransaction
-        """
-
-        producer_id: int
-        first_offset: int
-
-        def __str__(self) -> str:
-            return f"(producerId={self.producer_id}, firstOffset={self.first_offset})"
-
-        def __repr__(self) -> str:
-            return str(self)
-
-    class PartitionData(NamedTuple):
-        """What was read of one partition; ``records`` is any Records object.
-
-        Mirrors: org.apache.kafka.common.requests.FetchResponse.PartitionData
-        """
-
-        error: Errors
-        high_watermark: int
-        last_stable_offset: int
-        log_start_offset: int
-        aborted_transactions: list[FetchResponse.AbortedTransaction] | None
-        records: Any
-        preferred_read_replica: int = -1
-
-        def __str__(self) -> str:
-            aborted = "null" if self.aborted_transactions is None else self.aborted_transactions
-            return (
-                f"(error={self.error}, highWaterMark={self.high_watermark}, "
-                f"lastStableOffset = {self.last_stable_offset}, logStartOffset = {self.log_start_offset}, "
-                f"abortedTransactions = {aborted}, recordsSizeInBytes={self.records.size_in_bytes()})"
-            )
-
-        def __repr__(self) -> str:
-            return str(self)
+    PartitionData: TypeAlias = _PartitionData
 
     def __init__(
         self,
