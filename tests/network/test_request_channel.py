@@ -24,6 +24,7 @@ from kafka_py.common.requests.request_header import RequestHeader
 from kafka_py.common.security.auth.kafka_principal import KafkaPrincipal
 from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.metrics.yammer import Histogram, MetricName, Metrics
+from kafka_py.network import request_channel
 from kafka_py.network.request_channel import (
     CallbackRequest,
     CloseConnectionResponse,
@@ -50,13 +51,15 @@ class FakeProcessor:
     def __init__(self, id: int) -> None:
         self.id = id
         self.responses: list[Response] = []
+        self.sleeps = False
 
     @property
     def response_queue_size(self) -> int:
         return len(self.responses)
 
-    def enqueue_response(self, response: Response) -> None:
+    def enqueue_response(self, response: Response) -> bool:
         self.responses.append(response)
+        return self.sleeps
 
 
 def request(
@@ -135,6 +138,24 @@ def test_responses_go_to_the_processor_of_the_request(channel: RequestChannel) -
     channel.remove_processor(3)
     channel.send_no_op_response(one)
     assert len(processor.responses) == 5, "the processor is gone, the response with it"
+
+
+def test_who_has_woken_the_processor_lets_it_run_unless_requests_wait(
+    channel: RequestChannel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    processor = FakeProcessor(3)
+    yields: list[int] = []
+    monkeypatch.setattr(request_channel, "yield_core", lambda: yields.append(len(processor.responses)))
+    channel.add_processor(cast("Any", processor))
+    one = request()
+    channel.send_no_op_response(one)
+    assert yields == [], "it was awake"
+    processor.sleeps = True
+    channel.send_no_op_response(one)
+    assert yields == [2], "after the response was handed over"
+    channel.send_request(request())
+    channel.send_no_op_response(one)
+    assert yields == [2], "the next request is more urgent"
 
 
 @pytest.mark.parametrize(
