@@ -48,7 +48,7 @@ class ApiHandler(NamedTuple):
 
 
 class KafkaApisBase(ApiRequestHandler, Logging):
-    """Constructor and answer paths of KafkaApis; the API families are mixed in.
+    """Constructor and answer paths of KafkaApis; each API family extends the one before.
 
     Thread: request handlers; the callbacks also run on whatever thread completes a delayed operation.
     """
