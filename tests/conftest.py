@@ -5,6 +5,7 @@ And one Spark session for all that want one: it takes seconds to start.
 
 from __future__ import annotations
 
+import gc
 import os
 import sys
 import threading
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 # Threads of libraries, which live as long as the process, and of the ZooKeeper that the whole session shares.
 _OTHERS = ("pytest", "Thread-", "ThreadPoolExecutor", "asyncio", "Dummy", "NIOServerCxnFactory")
 _GRACE_S = 2.0
+
+
+def pytest_collection_finish() -> None:
+    """The collected tests stay to the end: a garbage collection in the middle of a test need not walk through them."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(autouse=True)

@@ -17,6 +17,8 @@ from kafka_py.server.delayed_create_partitions import DelayedCreatePartitions
 from kafka_py.server.metadata_cache import MetadataCache
 from tests.server.kafka_apis_support import kafka_config, update_metadata
 
+pytestmark = pytest.mark.usefixtures("no_reaper")
+
 Details = CreateTopicsRequest.TopicDetails
 
 

@@ -20,6 +20,8 @@ from kafka_py.server.admin_manager import AdminManager
 from kafka_py.server.metadata_cache import MetadataCache
 from tests.server.kafka_apis_support import kafka_config
 
+pytestmark = pytest.mark.usefixtures("no_reaper")
+
 Source = DescribeConfigsResponse.ConfigSource
 TOPIC, BROKER, ALL_BROKERS = (
     Resource(ResourceType.TOPIC, "t"),

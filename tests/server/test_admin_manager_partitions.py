@@ -26,6 +26,8 @@ from kafka_py.server.policy.create_topic_policy import CreateTopicPolicy
 from kafka_py.zk.admin_zk_client import AdminZkClient
 from tests.server.kafka_apis_support import kafka_config, update_metadata
 
+pytestmark = pytest.mark.usefixtures("no_reaper")
+
 TWO = {0: [1, 2], 1: [2, 3]}
 
 

@@ -43,8 +43,8 @@ def test_a_fetcher_that_waits_for_a_silent_leader_stops_at_once(
     env, metrics = Env(tmp_path), Metrics()
     env.replica_manager.get_or_create_partition(TP).make_follower(0, partition_state(2, 1, [1, 2], [1, 2]), 0)
     thread = ReplicaFetcherThread(
-        "ReplicaFetcherThread-0-2", 0, end_point(silent_leader), kafka_config(), env.replica_manager, metrics,
-        Time.SYSTEM, cast("Any", QuotaFactory.UnboundedQuota),
+        "ReplicaFetcherThread-0-2", 0, end_point(silent_leader), kafka_config(replica__fetch__backoff__ms=1),
+        env.replica_manager, metrics, Time.SYSTEM, cast("Any", QuotaFactory.UnboundedQuota),
     )  # fmt: skip
     stopper = threading.Thread(target=thread.shutdown)
     try:

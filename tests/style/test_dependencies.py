@@ -8,6 +8,8 @@ import sys
 
 import pytest
 
+from tests.style.sources import nodes_of, tree_of
+
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT / "kafka_py"
 # package -> packages it must not need at import time
@@ -39,7 +41,7 @@ def test_layers_import_downwards(path: pathlib.Path) -> None:
     layer = parts[0] if len(parts) > 1 else ""
     upward = {
         name
-        for name in run_time_imports(ast.parse(path.read_text()))
+        for name in run_time_imports(tree_of(path))
         if name.startswith("kafka_py.") and name.split(".")[1] in FORBIDDEN.get(layer, set())
     }
     assert upward == set()
@@ -50,7 +52,7 @@ def test_third_party_packages_are_explained() -> None:
     modules = {
         node.names[0].name.split(".")[0] if isinstance(node, ast.Import) else (node.module or "").split(".")[0]
         for path in FILES
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Import | ast.ImportFrom)
     }
     foreign = {m for m in modules if m and m not in sys.stdlib_module_names and m not in {"kafka_py", "__future__"}}

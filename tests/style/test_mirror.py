@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import collections
+import functools
 import importlib
 import inspect
 import pathlib
@@ -13,6 +14,7 @@ import re
 import pytest
 
 import kafka_py
+from tests.style.sources import nodes_of
 
 ROOT = pathlib.Path(__file__).parents[2]
 VERSIONS = ("1.1.1", "3.7.1")
@@ -121,11 +123,12 @@ def python_names(scala_member: str) -> set[str]:
 
 
 def init_attributes(cls: type) -> set[str]:
-    found: set[str] = set()
-    for base in cls.__mro__:
-        if base.__module__.startswith("kafka_py"):
-            found |= set(re.findall(r"self\.(\w+)", inspect.getsource(base)))
-    return found
+    return set().union(*(own_attributes(base) for base in cls.__mro__ if base.__module__.startswith("kafka_py")))
+
+
+@functools.cache
+def own_attributes(cls: type) -> set[str]:
+    return set(re.findall(r"self\.(\w+)", inspect.getsource(cls)))
 
 
 def test_left_out_rows_name_real_members_that_are_not_here() -> None:
@@ -163,7 +166,7 @@ def test_no_method_of_ours_is_a_stub() -> None:
     stubs = [
         f"{path.relative_to(ROOT)}:{method.lineno} {cls.name}.{method.name}"
         for path in sorted((ROOT / "kafka_py").rglob("*.py"))
-        for cls in ast.walk(ast.parse(path.read_text()))
+        for cls in nodes_of(path)
         if isinstance(cls, ast.ClassDef) and not bases(cls) & {"ABC", "Protocol"}
         for method in cls.body
         if isinstance(method, ast.FunctionDef) and not method.decorator_list and empty(method)

@@ -144,6 +144,7 @@ def test_two_compiled_bases_stand_with_the_further_one_first() -> None:
         hierarchy(**modules, b=good.replace("C(More, P)", "C(P, More)")).check_layouts({"kafka_py.a"})
 
 
+@pytest.mark.slow
 def test_every_module_of_the_list_is_prepared_and_keeps_its_lines(tmp_path: pathlib.Path) -> None:
     for path in (ROOT / "kafka_py").rglob("*.py"):
         copy = tmp_path / path.relative_to(ROOT)

@@ -108,7 +108,8 @@ def restored_logging() -> Iterator[None]:
         for handler in set(log.handlers) - set(handlers):
             handler.close()
         log.handlers, log.propagate = list(handlers), propagate
-        log.setLevel(level)
+        if log.level != level:  # for it empties a cache in every logger there is
+            log.setLevel(level)
 
 
 def record(level: int = logging.WARNING, message: str = "m") -> logging.LogRecord:

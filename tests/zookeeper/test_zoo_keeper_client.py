@@ -625,6 +625,7 @@ class TestReconnect:
         handle.get_data("/", False, lambda code, result: found.append(code))
         assert found == [Code.SESSIONEXPIRED]
 
+    @pytest.mark.slow
     def test_who_waits_for_a_connection_hears_that_the_client_was_closed(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -1,0 +1,18 @@
+"""The sources as syntax trees; each is parsed once, whatever number of tests looks at it."""
+
+from __future__ import annotations
+
+import ast
+import functools
+import pathlib
+
+
+@functools.cache
+def tree_of(path: pathlib.Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def nodes_of(path: pathlib.Path) -> tuple[ast.AST, ...]:
+    """All nodes of the tree, from the outside inwards."""
+    return tuple(ast.walk(tree_of(path)))
