@@ -147,12 +147,13 @@ class SubscribeStrategy(ConsumerStrategy):
 
 @dataclass(frozen=True)
 class SubscribePatternStrategy(ConsumerStrategy):
-    """All partitions of the topics whose whole name matches, without Kafka's internal topics.
+    """All partitions of the topics whose whole name matches, without Kafka's internal topics unless they are wanted.
 
     Mirrors: org.apache.spark.sql.kafka010.SubscribePatternStrategy
     """
 
     topic_pattern: str
+    internal_topics: bool = False
 
     def __post_init__(self) -> None:
         """Raise ValueError for what is not a regular expression."""
@@ -163,7 +164,28 @@ class SubscribePatternStrategy(ConsumerStrategy):
 
     def selects(self, topic: str, partition: int) -> bool:
         """Whether it is of such a topic."""
-        return not Topic.is_internal(topic) and re.fullmatch(self.topic_pattern, topic) is not None
+        return (self.internal_topics or not Topic.is_internal(topic)) and (
+            re.fullmatch(self.topic_pattern, topic) is not None
+        )
+
+
+STRATEGIES = ("subscribe", "subscribepattern", "assign")
+
+
+def strategy_of(option: str, value: str, internal_topics: bool = False) -> ConsumerStrategy:
+    """What one of the options STRATEGIES asks for. Raises ValueError for a value that names nothing."""
+    if option == "assign":
+        if not value.strip().startswith("{"):
+            raise ValueError(f"No topicpartitions to assign as specified value for option 'assign' is '{value}'")
+        return AssignStrategy(tuple(JsonUtils.partitions(value)))
+    if option == "subscribe":
+        topics = tuple(name.strip() for name in value.split(",") if name.strip())
+        if not topics:
+            raise ValueError(f"No topics to subscribe to as specified value for option 'subscribe' is '{value}'")
+        return SubscribeStrategy(topics)
+    if not value.strip():
+        raise ValueError(f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{value}'")
+    return SubscribePatternStrategy(value.strip(), internal_topics)
 
 
 class JsonUtils:

@@ -23,7 +23,7 @@ from kafka_py.spark.fetch_transport import ConsumerSettings, FetchTransport
 from kafka_py.spark.file_transport import BROKER, CHECKPOINT, LOG, FileTransport
 from kafka_py.spark.layout import LogDirs
 from kafka_py.spark.offsets import (
-    AssignStrategy,
+    STRATEGIES,
     ConsumerStrategy,
     EarliestOffsetRangeLimit,
     GlobalTimestampRangeLimit,
@@ -36,14 +36,12 @@ from kafka_py.spark.offsets import (
     SpecificOffsetRangeLimit,
     SpecificTimestampRangeLimit,
     StrategyOnNoMatchStartingOffset,
-    SubscribePatternStrategy,
-    SubscribeStrategy,
     UnsafeEndOffsetRangeLimit,
+    strategy_of,
 )
 from kafka_py.spark.transport import ReadOptions, Transport
 from kafka_py.utils.logging import Logging
 
-STRATEGIES = ("subscribe", "subscribepattern", "assign")
 DEFAULT_MAX_TRIGGER_DELAY = "15m"
 LEADER, MAX_HIGH_WATERMARK = "leader", "max-hw"
 READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
@@ -207,21 +205,7 @@ class KafkaSourceOptions(Logging):
             raise ValueError(f"One of the following options must be specified for Kafka source: {_SEE_DOCS}")
         if len(found) > 1:
             raise ValueError(f"Only one of the following options can be specified for Kafka source: {_SEE_DOCS}")
-        value = self.given[found[0]]
-        if found[0] == "assign":
-            if not value.strip().startswith("{"):
-                raise ValueError(f"No topicpartitions to assign as specified value for option 'assign' is '{value}'")
-            return AssignStrategy(tuple(JsonUtils.partitions(value)))
-        if found[0] == "subscribe":
-            topics = tuple(name.strip() for name in value.split(",") if name.strip())
-            if not topics:
-                raise ValueError(f"No topics to subscribe to as specified value for option 'subscribe' is '{value}'")
-            return SubscribeStrategy(topics)
-        if not value.strip():
-            raise ValueError(
-                f"Pattern to subscribe is empty as specified value for option 'subscribePattern' is '{value}'"
-            )
-        return SubscribePatternStrategy(value.strip())
+        return strategy_of(found[0], self.given[found[0]])
 
     def _check_consumer_options(self) -> None:
         for name, text in _REFUSED.items():

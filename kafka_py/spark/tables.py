@@ -24,7 +24,6 @@ from __future__ import annotations
 
 import os
 import pathlib
-import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -46,7 +45,7 @@ from kafka_py.spark.layout import (
     LogDir,
     LogDirs,
 )
-from kafka_py.spark.offsets import AssignStrategy, ConsumerStrategy, JsonUtils, SubscribeStrategy
+from kafka_py.spark.offsets import STRATEGIES, ConsumerStrategy, strategy_of
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -93,17 +92,6 @@ class Places(InputPartition):
     places: tuple[Place, ...]
 
 
-@dataclass(frozen=True)
-class TopicPatternStrategy(ConsumerStrategy):
-    """All partitions of the topics whose whole name matches, internal topics too: these are tables of what is there."""
-
-    topic_pattern: re.Pattern[str]
-
-    def selects(self, topic: str, partition: int) -> bool:
-        """Whether it is of such a topic."""
-        return self.topic_pattern.fullmatch(topic) is not None
-
-
 class LogDirOptions:
     """Where to look, and at which partitions: options logDirs (or path), brokers, subscribe, subscribePattern, assign.
 
@@ -118,18 +106,12 @@ class LogDirOptions:
         self._strategy = self._consumer_strategy()  # const
 
     def _consumer_strategy(self) -> ConsumerStrategy:
-        chosen = [name for name in ("assign", "subscribe", "subscribepattern") if name in self.given]
+        chosen = [name for name in STRATEGIES if name in self.given]
         if len(chosen) > 1:
             raise ValueError(f"Only one of these options can be given: {', '.join(chosen)}")
-        text = self.given[chosen[0]] if chosen else ".*"
-        if chosen == ["assign"]:
-            return AssignStrategy(tuple(JsonUtils.partitions(text)))
-        if chosen == ["subscribe"]:
-            return SubscribeStrategy(tuple(name.strip() for name in text.split(",")))
-        try:
-            return TopicPatternStrategy(re.compile(text))
-        except re.error as e:
-            raise ValueError(f"Option 'subscribePattern' is not a regular expression: {e}") from e
+        # internal topics too: these are tables of what is there
+        option, value = (chosen[0], self.given[chosen[0]]) if chosen else ("subscribepattern", ".*")
+        return strategy_of(option, value, internal_topics=True)
 
     def selects(self, topic: str, partition: int) -> bool:
         """Whether a partition is meant."""

@@ -217,7 +217,8 @@ def test_topics_and_replicas_are_chosen(tmp_path: pathlib.Path) -> None:
     [
         ({"subscribe": "t", "assign": "{}"}, "Only one"),
         ({"subscribePattern": "("}, "regular expression"),
-        ({"assign": "topic"}, "Expected e.g."),
+        ({"assign": "topic"}, "No topicpartitions to assign"),
+        ({"assign": "{topic}"}, "Expected e.g."),
         ({"startingOffsets": "latest"}, "Expected e.g."),
         ({"endingOffsets": "7"}, "Expected e.g."),
         ({"replica": "best"}, "replica must be"),

@@ -190,6 +190,36 @@ def test_log_dir_options() -> None:
     assert log_dir_options({1: "/a", 2: ["/b", "/c"]}) == {"brokers": "1=/a,2=/b,2=/c"}
 
 
+@pytest.mark.parametrize(
+    ("given", "selected"),
+    [
+        ({}, {"t-0", "t-1", "__consumer_offsets-0"}),
+        ({"subscribe": " t "}, {"t-0", "t-1"}),
+        ({"subscribePattern": ".*offsets"}, {"__consumer_offsets-0"}),
+        ({"assign": '{"t": [1], "none": [0]}'}, {"t-1"}),
+    ],
+)
+def test_which_partitions_are_meant(tmp_path: pathlib.Path, given: dict[str, str], selected: set[str]) -> None:
+    for name in ("t-0", "t-1", "__consumer_offsets-0"):
+        (tmp_path / name).mkdir()
+    options = LogDirOptions({"logDirs": str(tmp_path), **given})
+    assert {f"{place.topic}-{place.partition}" for place in options.places() if place.topic} == selected
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"subscribe": " , "}, "No topics to subscribe to"),
+        ({"subscribePattern": "("}, "not a regular expression"),
+        ({"assign": "t-0"}, "No topicpartitions to assign"),
+        ({"subscribe": "t", "assign": "{}"}, "Only one of these options can be given: subscribe, assign"),
+    ],
+)
+def test_partitions_that_are_named_wrongly(tmp_path: pathlib.Path, given: dict[str, str], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        LogDirOptions({"logDirs": str(tmp_path), **given})
+
+
 @pytest.mark.parametrize("wrong", [{}, {"table": "tables"}])
 def test_a_table_must_be_named(tmp_path: pathlib.Path, wrong: dict[str, str]) -> None:
     with pytest.raises(ValueError, match="must be one of files, offset_index"):
