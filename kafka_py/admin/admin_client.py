@@ -10,6 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_py.admin import broker_api_versions_command
+from kafka_py.clients.client_utils import ClientUtils
+from kafka_py.common.cluster import Cluster
 from kafka_py.common.errors import ApiException
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
@@ -27,7 +29,6 @@ from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.requests.resource import Resource
 from kafka_py.common.requests.resource_type import ResourceType
 from kafka_py.common.topic_partition import TopicPartition
-from kafka_py.common.utils.utils import get_host, get_port
 
 REQUEST_TIMEOUT_MS = 5_000
 
@@ -50,13 +51,8 @@ class AdminClient(broker_api_versions_command.AdminClient):
 
     @classmethod
     def create(cls, bootstrap_servers: str) -> AdminClient:
-        """A client that begins with these brokers: host:port,host:port."""
-        return cls(
-            [
-                Node(-1 - i, get_host(address) or address, get_port(address) or 9092)
-                for i, address in enumerate(bootstrap_servers.split(","))
-            ]
-        )
+        """A client that begins with these brokers: host:port,host:port. Raises ConfigException for anything else."""
+        return cls(Cluster.bootstrap(ClientUtils.parse_and_validate_addresses(bootstrap_servers.split(","))).nodes())
 
     def delete_records_before(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, DeleteRecordsResult]:
         """Move the starts of logs; every partition has an answer, in the order asked."""

@@ -8,10 +8,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_py.clients.api_versions import ApiVersions
+from kafka_py.clients.client_utils import ClientUtils
 from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
 from kafka_py.clients.network_client import NetworkClient
 from kafka_py.clients.network_client_utils import NetworkClientUtils
 from kafka_py.clients.node_api_versions import NodeApiVersions
+from kafka_py.common.cluster import Cluster
+from kafka_py.common.errors import ConfigException
 from kafka_py.common.metrics.metrics import Metrics
 from kafka_py.common.network.channel_builders import ChannelBuilders
 from kafka_py.common.network.network_receive import NetworkReceive
@@ -24,7 +27,6 @@ from kafka_py.common.requests.metadata_request import MetadataRequest
 from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.common.utils.time import Time
-from kafka_py.common.utils.utils import get_host, get_port
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser
 
@@ -125,11 +127,8 @@ class BrokerApiVersionsCommand:
         server.described_as("server(s) to use for bootstrapping")
         options = CommandLineUtils.parse(parser, args)
         CommandLineUtils.check_required_args(parser, options, server)
-        nodes = [
-            Node(-1 - i, get_host(address) or address, get_port(address) or 9092)
-            for i, address in enumerate(str(options.value_of(server)).split(","))
-        ]
-        client = AdminClient(nodes)
+        addresses = ClientUtils.parse_and_validate_addresses(str(options.value_of(server)).split(","))
+        client = AdminClient(Cluster.bootstrap(addresses).nodes())
         try:
             for broker, info in client.list_all_broker_version_info().items():
                 text = f"ERROR: {info}" if isinstance(info, Exception) else info.to_string(line_breaks=True)
@@ -140,9 +139,9 @@ class BrokerApiVersionsCommand:
 
 
 def main(args: list[str]) -> int:
-    """0 when the brokers were listed; 1 with the reason when no broker could be reached."""
+    """0 when the brokers were listed; 1 with the reason when no broker could be reached, or was named."""
     try:
         return BrokerApiVersionsCommand.execute(args)
-    except OSError as e:
+    except (ConfigException, OSError) as e:
         print(f"Error while asking the brokers: {e}")
         return 1

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from kafka_py.admin.admin_client import AdminClient
-from kafka_py.common.errors import AdminCommandFailedException, ApiException
+from kafka_py.common.errors import AdminCommandFailedException, ApiException, ConfigException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.utils import read_file_as_string
@@ -109,7 +109,7 @@ def main(args: list[str]) -> int:
     """0 when the brokers have answered, whatever they said; 1 with the reason when the question makes no sense."""
     try:
         DeleteRecordsCommand.execute(args, sys.stdout)
-    except (AdminCommandFailedException, JsonProcessingException, OSError) as e:
+    except (AdminCommandFailedException, ConfigException, JsonProcessingException, OSError) as e:
         print(f"Error while deleting records: {e}", file=sys.stderr)
         return 1
     return 0

@@ -10,6 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 from kafka_py.admin.admin_client import AdminClient
+from kafka_py.common.errors import ConfigException
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.json import Json
 from kafka_py.utils.option_parser import OptionParser
@@ -113,7 +114,7 @@ def main(args: list[str]) -> int:
     """0 when the brokers have answered; 1 with the reason when one could not be asked."""
     try:
         LogDirsCommand.describe(args, sys.stdout)
-    except (OSError, ValueError) as e:
+    except (ConfigException, OSError, ValueError) as e:
         print(f"Error while describing log directories: {e}", file=sys.stderr)
         return 1
     return 0

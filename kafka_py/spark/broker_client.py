@@ -13,11 +13,18 @@ from typing import NamedTuple
 
 from kafka_py.clients.api_versions import ApiVersions
 from kafka_py.clients.client_response import ClientResponse
+from kafka_py.clients.client_utils import BOOTSTRAP_SERVERS_CONFIG, ClientUtils
 from kafka_py.clients.cluster_connection_states import LONG_MAX
 from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
 from kafka_py.clients.network_client import NetworkClient
 from kafka_py.clients.network_client_utils import NetworkClientUtils
-from kafka_py.common.errors import BrokerNotAvailableException, ReplicaNotAvailableException, RetriableException
+from kafka_py.common.cluster import Cluster
+from kafka_py.common.errors import (
+    BrokerNotAvailableException,
+    ConfigException,
+    ReplicaNotAvailableException,
+    RetriableException,
+)
 from kafka_py.common.metrics.metrics import Metrics
 from kafka_py.common.network.channel_builders import ChannelBuilders
 from kafka_py.common.network.network_receive import NetworkReceive
@@ -30,9 +37,7 @@ from kafka_py.common.requests.metadata_request import MetadataRequest
 from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.common.utils.time import Time
-from kafka_py.common.utils.utils import get_host, get_port
 
-BOOTSTRAP_SERVERS = "bootstrap.servers"
 # Errors after which the same question, asked of the leader that there is then, may be answered.
 PASSING = (OSError, RetriableException, ReplicaNotAvailableException, BrokerNotAvailableException)
 
@@ -52,7 +57,7 @@ class ClientSettings(NamedTuple):
         if protocol != "PLAINTEXT":
             raise ValueError(f"kafka.security.protocol {protocol} is not supported: only PLAINTEXT is")
         return cls(
-            bootstrap_nodes(properties.get(BOOTSTRAP_SERVERS, "")),
+            bootstrap_nodes(properties.get(BOOTSTRAP_SERVERS_CONFIG, "")),
             properties.get("client.id", "kafka_py-spark"),
             int(properties.get("request.timeout.ms", 30_000)),
             protocol,
@@ -60,16 +65,12 @@ class ClientSettings(NamedTuple):
 
 
 def bootstrap_nodes(addresses: str) -> tuple[Node, ...]:
-    """``host:port,host:port`` as nodes with ids below zero. Raises ValueError for an address of another form."""
-    nodes = []
-    for i, address in enumerate(filter(None, (part.strip() for part in addresses.split(",")))):
-        host, port = get_host(address), get_port(address)
-        if host is None or port is None:
-            raise ValueError(f"Invalid url in {BOOTSTRAP_SERVERS}: {address}")
-        nodes.append(Node(-1 - i, host, port))
-    if not nodes:
-        raise ValueError(f"No resolvable bootstrap urls given in {BOOTSTRAP_SERVERS}")
-    return tuple(nodes)
+    """``host:port,host:port`` as nodes with ids below zero. Raises ValueError if there is none to connect to."""
+    try:
+        found = ClientUtils.parse_and_validate_addresses(part.strip() for part in addresses.split(","))
+    except ConfigException as e:
+        raise ValueError(str(e)) from e
+    return tuple(Cluster.bootstrap(found).nodes())
 
 
 class Question(NamedTuple):

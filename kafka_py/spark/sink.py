@@ -43,8 +43,8 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
+from kafka_py.clients.client_utils import BOOTSTRAP_SERVERS_CONFIG
 from kafka_py.common.utils.time import Time
-from kafka_py.spark.broker_client import BOOTSTRAP_SERVERS
 from kafka_py.spark.partitioner import partitions_of
 from kafka_py.spark.producer import Acknowledged, KafkaProducer, ProducerSettings
 
@@ -110,8 +110,9 @@ class KafkaWriter:
                 )
         if "transactional.id" in properties:
             raise ValueError("Kafka option 'transactional.id' is not supported: records are written at least once")
-        if BOOTSTRAP_SERVERS not in properties:
-            raise ValueError(f"Option '{_PREFIX}{BOOTSTRAP_SERVERS}' must be specified for configuring Kafka producer")
+        if BOOTSTRAP_SERVERS_CONFIG not in properties:
+            option = f"{_PREFIX}{BOOTSTRAP_SERVERS_CONFIG}"
+            raise ValueError(f"Option '{option}' must be specified for configuring Kafka producer")
         return ProducerSettings.of(properties)
 
 

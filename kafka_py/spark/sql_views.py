@@ -17,9 +17,10 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka_py.clients.client_utils import BOOTSTRAP_SERVERS_CONFIG
 from kafka_py.spark import FORMAT, register
 from kafka_py.spark.batches import KafkaBatches
-from kafka_py.spark.broker_client import BOOTSTRAP_SERVERS, BrokerClient, ClientSettings
+from kafka_py.spark.broker_client import BrokerClient, ClientSettings
 from kafka_py.spark.compare import KafkaReplicas
 from kafka_py.spark.internal_topics import consumer_offsets, group_metadata, lag, transactions
 from kafka_py.spark.layout import LogDirs
@@ -81,7 +82,7 @@ def views_of(
     register(spark)
     options = {"includeHeaders": "true", "pushdown": "false"}
     if bootstrap_servers is not None:
-        options[f"kafka.{BOOTSTRAP_SERVERS}"] = bootstrap_servers
+        options[f"kafka.{BOOTSTRAP_SERVERS_CONFIG}"] = bootstrap_servers
     if dirs:
         options["logDirs"] = dirs
         topics = {replica.topic for replica in LogDirs.of(dirs).replicas()}
@@ -100,7 +101,7 @@ def views_of(
 
 
 def _topics_of_brokers(bootstrap_servers: str) -> set[str]:
-    client = BrokerClient(ClientSettings.of({BOOTSTRAP_SERVERS: bootstrap_servers}))
+    client = BrokerClient(ClientSettings.of({BOOTSTRAP_SERVERS_CONFIG: bootstrap_servers}))
     try:
         return {topic.topic for topic in client.metadata(None).topic_metadata()}
     finally:

@@ -6,11 +6,12 @@ import io
 import json
 import pathlib
 from collections.abc import Callable, Iterator
+from types import ModuleType
 from typing import Any, cast
 
 import pytest
 
-from kafka_py.admin import delete_records_command, log_dirs_command
+from kafka_py.admin import broker_api_versions_command, delete_records_command, log_dirs_command
 from kafka_py.admin.admin_client import AdminClient, DeleteRecordsResult
 from kafka_py.admin.delete_records_command import DeleteRecordsCommand
 from kafka_py.admin.log_dirs_command import LogDirsCommand
@@ -270,3 +271,16 @@ def test_a_broker_that_is_not_there(client: ScriptedClient, capsys: Capture) -> 
     with pytest.raises(SystemExit):
         log_dirs_command.main(["--describe"])
     assert 'Missing required argument "[bootstrap-server]"' in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("command", "line"),
+    [
+        (delete_records_command, ["--offset-json-file", "/dev/null"]),
+        (log_dirs_command, ["--describe"]),
+        (broker_api_versions_command, []),
+    ],
+)
+def test_a_server_without_a_port_is_refused(command: ModuleType, line: list[str], capsys: Capture) -> None:
+    assert command.main(["--bootstrap-server", "localhost", *line]) == 1
+    assert "Invalid url in bootstrap.servers: localhost" in "".join(capsys.readouterr())

@@ -46,7 +46,7 @@ from kafka_py.spark.sink import KafkaBatchWrite, KafkaStreamingWrite, KafkaWrite
 from kafka_py.testing.mock_time import MockTime
 
 A, B = Node(0, "a", 9092), Node(1, "b", 9092)
-OPTIONS = {"kafka.bootstrap.servers": "a:9092"}
+OPTIONS = {"kafka.bootstrap.servers": "127.0.0.1:9092"}
 Row = tuple[bytes | None, bytes | None]
 Step = Errors | type[OSError]
 
@@ -242,7 +242,7 @@ def test_writers_are_checked_when_made_and_travel_to_the_tasks() -> None:
         KafkaBatchWrite({**OPTIONS, "topic": "t"}, good, True)
     with pytest.raises(ValueError, match="topic option required"):
         KafkaStreamingWrite(OPTIONS, good)
-    assert ProducerSettings.of({"bootstrap.servers": "a:1", "acks": "1"}).idempotent is False
+    assert ProducerSettings.of({"bootstrap.servers": "127.0.0.1:1", "acks": "1"}).idempotent is False
 
 
 # ---- where records go
