@@ -10,8 +10,6 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_py.admin import broker_api_versions_command
-from kafka_py.clients.client_utils import ClientUtils
-from kafka_py.common.cluster import Cluster
 from kafka_py.common.errors import ApiException
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
@@ -48,11 +46,6 @@ class AdminClient(broker_api_versions_command.AdminClient):
 
     Mirrors: the parts of kafka.admin.AdminClient and org.apache.kafka.clients.admin.KafkaAdminClient that tools need
     """
-
-    @classmethod
-    def create(cls, bootstrap_servers: str) -> AdminClient:
-        """A client that begins with these brokers: host:port,host:port. Raises ConfigException for anything else."""
-        return cls(Cluster.bootstrap(ClientUtils.parse_and_validate_addresses(bootstrap_servers.split(","))).nodes())
 
     def delete_records_before(self, offsets: Mapping[TopicPartition, int]) -> dict[TopicPartition, DeleteRecordsResult]:
         """Move the starts of logs; every partition has an answer, in the order asked."""

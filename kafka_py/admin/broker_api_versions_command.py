@@ -5,7 +5,7 @@ Mirrors: core/src/main/scala/kafka/admin/BrokerApiVersionsCommand.scala @ 1.1.1
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from kafka_py.clients.api_versions import ApiVersions
 from kafka_py.clients.client_utils import ClientUtils
@@ -20,7 +20,6 @@ from kafka_py.common.network.channel_builders import ChannelBuilders
 from kafka_py.common.network.network_receive import NetworkReceive
 from kafka_py.common.network.selectable import Selectable
 from kafka_py.common.network.selector import Selector
-from kafka_py.common.node import Node
 from kafka_py.common.requests.api_versions_request import ApiVersionsRequest
 from kafka_py.common.requests.api_versions_response import ApiVersionsResponse
 from kafka_py.common.requests.metadata_request import MetadataRequest
@@ -31,6 +30,7 @@ from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser
 
 if TYPE_CHECKING:
+    from kafka_py.common.node import Node
     from kafka_py.common.requests.abstract_request import AbstractRequest
     from kafka_py.common.requests.abstract_response import AbstractResponse
 
@@ -70,6 +70,12 @@ class AdminClient:
             False,
             ApiVersions(),
         )
+
+    @classmethod
+    def create(cls, bootstrap_servers: str) -> Self:
+        """A client that begins with these brokers: host:port,host:port. Raises ConfigException if it cannot."""
+        urls = (url.strip() for url in bootstrap_servers.split(","))
+        return cls(Cluster.bootstrap(ClientUtils.parse_and_validate_addresses(urls)).nodes())
 
     def send(self, node: Node, request: AbstractRequest.Builder) -> AbstractResponse:
         """The node's answer; raises OSError when it cannot be reached or hangs up."""
@@ -127,8 +133,7 @@ class BrokerApiVersionsCommand:
         server.described_as("server(s) to use for bootstrapping")
         options = CommandLineUtils.parse(parser, args)
         CommandLineUtils.check_required_args(parser, options, server)
-        addresses = ClientUtils.parse_and_validate_addresses(str(options.value_of(server)).split(","))
-        client = AdminClient(Cluster.bootstrap(addresses).nodes())
+        client = AdminClient.create(options.value_of(server))
         try:
             for broker, info in client.list_all_broker_version_info().items():
                 text = f"ERROR: {info}" if isinstance(info, Exception) else info.to_string(line_breaks=True)

@@ -284,3 +284,9 @@ def test_a_broker_that_is_not_there(client: ScriptedClient, capsys: Capture) -> 
 def test_a_server_without_a_port_is_refused(command: ModuleType, line: list[str], capsys: Capture) -> None:
     assert command.main(["--bootstrap-server", "localhost", *line]) == 1
     assert "Invalid url in bootstrap.servers: localhost" in "".join(capsys.readouterr())
+
+
+def test_servers_may_be_set_apart_by_blanks() -> None:
+    made = AdminClient.create(" 127.0.0.1:1 , [::1]:2")
+    made.close()
+    assert {(node.host, node.port) for node in made._bootstrap} == {("127.0.0.1", 1), ("::1", 2)}
