@@ -198,7 +198,7 @@ def test_a_change_of_leader_waits_for_the_append_in_progress(
     assert order == ["appended", "deposed"]
 
 
-class OvertakenLock(ReentrantLock):
+class OvertakenLock(ReentrantLock):  # type: ignore[misc]  # typeshed calls RLock final
     """Whoever comes to take it is overtaken by another thread, which does `meanwhile` first."""
 
     def __init__(self, meanwhile: Callable[[], object]) -> None:
