@@ -50,6 +50,9 @@ class Partition(PartitionReplicas):
         when it begins (KAFKA-7415); a follower that missed a leader epoch cuts its log anew (KAFKA-7164). 1.1.1 could
         lose acknowledged records in all three cases. An ISR whose way to ZooKeeper ended without an answer counts for
         the high watermark until the state has been read again, as since KIP-497; 1.1.1 goes on with the old ISR.
+        While ZooKeeper is away no follower's Fetch tries to change the ISR, and never do two at once: in 1.1.1 each
+        occupies a handler until ZooKeeper is back, until none is left. KIP-497 took the write out of the handlers
+        altogether; here one still waits for it.
     Left out: equals, hashCode, toString -- `__eq__`, `__hash__`, `__repr__`
     """
 
@@ -189,7 +192,7 @@ class Partition(PartitionReplicas):
         replica.lag.time.max.ms is let in as well: followers judge by offset too.
         """
         replica = self.get_replica(replica_id)
-        if replica is not None and replica not in self._in_sync_replicas:
+        if replica is not None and replica not in self._in_sync_replicas and self._can_change_isr():
             with self.leader_isr_update_lock.write_lock():
                 leader_replica = self.leader_replica_if_local
                 if leader_replica is None:
@@ -209,6 +212,13 @@ class Partition(PartitionReplicas):
             return False  # a deposed leader has no high watermark to move
         # even of a replica that was in the ISR before, the log end may have been what held the high watermark back
         return self._maybe_increment_leader_hw(leader_replica, log_read_result.fetch_time_ms)
+
+    def _can_change_isr(self) -> bool:
+        """Whether to try now; False rather than have one handler after the other wait for ZooKeeper.
+
+        Nothing is lost: the follower fetches again. Later Kafka sends no second ISR while one is in flight, either.
+        """
+        return not self._isr_change_under_way and self.replica_manager.zk_client.is_connected
 
     def _begin_to_join(self, replica: Replica, leader_replica: Replica) -> bool:
         """If the replica may join the ISR, have it hold the high watermark back from this moment on.
@@ -389,10 +399,13 @@ class Partition(PartitionReplicas):
         new_leader_and_isr = LeaderAndIsr(
             self._local_broker_id, self._leader_epoch, [r.broker_id for r in new_isr], self._zk_version
         )
-        self._isr_in_doubt = True
-        update_succeeded, new_version = ReplicationUtils.update_leader_and_isr(
-            manager.zk_client, self.topic_partition, new_leader_and_isr, self._controller_epoch
-        )
+        self._isr_in_doubt = self._isr_change_under_way = True
+        try:
+            update_succeeded, new_version = ReplicationUtils.update_leader_and_isr(
+                manager.zk_client, self.topic_partition, new_leader_and_isr, self._controller_epoch
+            )
+        finally:
+            self._isr_change_under_way = False
         if update_succeeded:
             manager.record_isr_change(self.topic_partition)
             self.in_sync_replicas = new_isr

@@ -84,6 +84,7 @@ class PartitionReplicas(KafkaMetricsGroup):
         self._leader_state: LeaderState | None = None  # volatile: writer under _append_lock
         # not in our ISR, but perhaps in ZooKeeper's: count for the high watermark
         self._maybe_in_sync: frozenset[Replica] = frozenset()  # guarded by: _append_lock
+        self._isr_change_under_way = False  # volatile: writer under leader_isr_update_lock
         # an ISR was sent to ZooKeeper, and nobody knows what became of it
         self._isr_in_doubt = False  # volatile: writer under leader_isr_update_lock
         self._leader_epoch_start_offset = 0  # guarded by: _append_lock

@@ -39,7 +39,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
 
     Locks: _replica_state_change_lock around each request as a whole -> Partition.leader_isr_update_lock. ZooKeeper
         and log directories are read under it, as in Kafka.
-    Differs: StopReplica with deletion leaves an offline partition offline (KAFKA-7313, in 2.0.1); 1.1.1 forgets it, so
+    Differs: StopReplica with deletion leaves an offline partition offline (KAFKA-7313, in 2.1); 1.1.1 forgets it, so
         that the second attempt answers NONE, and the data are back with the disk. A failed directory that the
         controller could not be told of is told again; in Kafka the LogDirFailureHandler ends with that error.
     """

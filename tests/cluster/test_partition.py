@@ -404,6 +404,40 @@ def test_a_follower_that_is_about_to_join_the_isr_holds_the_high_watermark_back(
     assert high_watermark(partition) == 2
 
 
+def test_no_fetch_waits_for_a_change_of_the_isr_that_is_under_way(
+    env: Env, partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_leader(partition, [1, 2, 3], isr=[1])
+    write = env.zk.conditional_update_path
+    other = threading.Thread(target=fetched, args=(env, partition, 3, 0))
+    was_blocked: list[bool] = []
+
+    def slow_write(*args: Any) -> tuple[bool, int]:
+        if not was_blocked:
+            other.start()
+            other.join(10)
+            was_blocked.append(other.is_alive())
+        return write(*args)
+
+    monkeypatch.setattr(env.zk, "conditional_update_path", slow_write)
+    fetched(env, partition, 2, 0)
+    other.join()
+    assert was_blocked == [False]
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+    fetched(env, partition, 3, 0)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2, 3}
+
+
+def test_no_fetch_waits_for_zookeeper(env: Env, partition: Partition) -> None:
+    make_leader(partition, [1, 2], isr=[1])
+    env.zk.is_connected = False
+    fetched(env, partition, 2, 0)
+    assert env.zk.written == {}
+    env.zk.is_connected = True
+    fetched(env, partition, 2, 0)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+
+
 def test_a_follower_that_could_not_join_the_isr_holds_nothing_back(env: Env, partition: Partition) -> None:
     make_leader(partition, [1, 2, 3], isr=[1, 2])
     partition.append_records_to_leader(records(b"a", b"b"), True)

@@ -103,6 +103,7 @@ class FakeZkClient:
         self.log_dir_events: list[int] = []
         self.topic_configs: dict[str, dict[str, str]] = {}
         self.on_read: Callable[[], None] | None = None
+        self.is_connected = True
 
     def get_entity_configs(self, root_entity_type: str, entity: str) -> dict[str, str]:
         return self.topic_configs.get(entity, {})
