@@ -256,7 +256,8 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         cannot be appended to or truncated is marked as failed and left out, as since KIP-461 (KAFKA-8346, in 2.3); in
         1.1.1 the first such error ends the thread. An answer about epochs or offsets counts only for the fetch state
         that it was asked for, as with KAFKA-7395 (in 2.1): a partition that was taken away and given back meanwhile
-        has another.
+        has another. `handle_offset_out_of_range` does what is common to all fetchers (handleOutOfRangeError since 2.1);
+        the subclass asks for the leader's offsets and truncates.
     """
 
     def __init__(
