@@ -48,7 +48,11 @@ class Partition(PartitionReplicas):
         the high watermark, but not past the replica that joins. As from 2.0.1 and 2.1 on, a replica joins the ISR
         only with all that the leader had at its election (KAFKA-7128), and a leader epoch is noted in the epoch cache
         when it begins (KAFKA-7415); a follower that missed a leader epoch cuts its log anew (KAFKA-7164). 1.1.1 could
-        lose acknowledged records in all three cases.
+        lose acknowledged records in all three cases. An ISR whose way to ZooKeeper ended without an answer counts for
+        the high watermark until the state has been read again, as since KIP-497; 1.1.1 goes on with the old ISR.
+        While ZooKeeper is away no follower's Fetch tries to change the ISR, and never do two at once: in 1.1.1 each
+        occupies a handler until ZooKeeper is back, until none is left. KIP-497 took the write out of the handlers
+        altogether; here one still waits for it.
     Left out: equals, hashCode, toString -- `__eq__`, `__hash__`, `__repr__`
     """
 
@@ -70,7 +74,8 @@ class Partition(PartitionReplicas):
             new_in_sync_replicas = frozenset(self.get_or_create_replica(r, is_new) for r in base_state.isr)
             for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
                 self._remove_replica(removed)
-            self._in_sync_replicas = new_in_sync_replicas
+            self.in_sync_replicas = new_in_sync_replicas
+            self._forget_isr_in_doubt()
             leader_replica = self.get_or_create_replica(self._local_broker_id, is_new)
             cur_leader_log_end_offset = leader_replica.log_end_offset.message_offset
             self.info(
@@ -80,7 +85,6 @@ class Partition(PartitionReplicas):
                 cur_leader_log_end_offset,
                 self._leader_epoch,
             )
-            self._leader_epoch = base_state.leader_epoch
             for replica_id in new_assigned_replicas:
                 self.get_or_create_replica(replica_id, is_new)
             self._zk_version = base_state.zk_version
@@ -88,6 +92,7 @@ class Partition(PartitionReplicas):
             self._reset_followers(leader_replica, cur_leader_log_end_offset, is_new_leader)
             # no append of the old epoch may come between the start of the new one and its publication
             with self._append_lock:
+                self._leader_epoch = base_state.leader_epoch
                 self._start_leader_epoch(leader_replica)
                 # last of all: from here on appends are let in
                 self.leader_replica_id_opt = self._local_broker_id
@@ -133,6 +138,8 @@ class Partition(PartitionReplicas):
         """
         with self.leader_isr_update_lock.write_lock():
             base_state = partition_state_info.base_partition_state
+            old_leader = self._leader_replica_id_opt
+            self._give_up_leadership()
             new_assigned_replicas = list(base_state.replicas)
             self._controller_epoch = base_state.controller_epoch
             for replica_id in new_assigned_replicas:
@@ -140,9 +147,7 @@ class Partition(PartitionReplicas):
             for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self._in_sync_replicas = frozenset()
-            same_leader = (
-                self._leader_replica_id_opt == base_state.leader and base_state.leader_epoch <= self._leader_epoch + 1
-            )
+            same_leader = old_leader == base_state.leader and base_state.leader_epoch <= self._leader_epoch + 1
             self._leader_epoch = base_state.leader_epoch
             self._zk_version = base_state.zk_version
             self.leader_replica_id_opt = base_state.leader
@@ -187,11 +192,12 @@ class Partition(PartitionReplicas):
         replica.lag.time.max.ms is let in as well: followers judge by offset too.
         """
         replica = self.get_replica(replica_id)
-        if replica is not None and replica not in self._in_sync_replicas:
+        if replica is not None and replica not in self._in_sync_replicas and self._can_change_isr():
             with self.leader_isr_update_lock.write_lock():
                 leader_replica = self.leader_replica_if_local
                 if leader_replica is None:
                     return False
+                self._look_up_isr_if_in_doubt()
                 if (
                     replica not in self._in_sync_replicas
                     and any(r.broker_id == replica_id for r in self.assigned_replicas)
@@ -199,11 +205,7 @@ class Partition(PartitionReplicas):
                 ):
                     new_in_sync_replicas = self._in_sync_replicas | {replica}
                     self.info("Expanding ISR from %s to %s", ids(self._in_sync_replicas), ids(new_in_sync_replicas))
-                    try:
-                        self._update_isr(new_in_sync_replicas)
-                    finally:
-                        with self._append_lock:
-                            self._joining_replica = None
+                    self._update_isr(new_in_sync_replicas)
                     self.replica_manager.isr_expand_rate.mark()
         leader_replica = self.leader_replica_if_local
         if leader_replica is None:
@@ -211,10 +213,18 @@ class Partition(PartitionReplicas):
         # even of a replica that was in the ISR before, the log end may have been what held the high watermark back
         return self._maybe_increment_leader_hw(leader_replica, log_read_result.fetch_time_ms)
 
+    def _can_change_isr(self) -> bool:
+        """Whether to try now; False rather than have one handler after the other wait for ZooKeeper.
+
+        Nothing is lost: the follower fetches again. Later Kafka sends no second ISR while one is in flight, either.
+        """
+        return not self._isr_change_under_way and self.replica_manager.zk_client.is_connected
+
     def _begin_to_join(self, replica: Replica, leader_replica: Replica) -> bool:
         """If the replica may join the ISR, have it hold the high watermark back from this moment on.
 
-        While the new ISR is on its way to ZooKeeper, the other replicas' Fetches go on moving the high watermark.
+        While the new ISR is on its way to ZooKeeper, the other replicas' Fetches go on moving the high watermark; and
+        when no answer comes back, the replica may count as in sync there (KIP-497's maximal ISR).
         """
         with self._append_lock:
             end = replica.log_end_offset
@@ -222,7 +232,7 @@ class Partition(PartitionReplicas):
                 return False
             if end.message_offset < self._leader_epoch_start_offset:
                 return False
-            self._joining_replica = replica
+            self._maybe_in_sync |= {replica}
             return True
 
     def check_enough_replicas_reach_offset(self, required_offset: int) -> tuple[bool, Errors]:
@@ -294,12 +304,12 @@ class Partition(PartitionReplicas):
         """Of the replicas that count for the high watermark. Caller holds _append_lock."""
         now = self._time.milliseconds() if cur_time is None else cur_time
         max_lag = self.replica_manager.config.replica_lag_time_max_ms
-        in_sync, joining = self._in_sync_replicas, self._joining_replica
+        in_sync, maybe_in_sync = self._in_sync_replicas, self._maybe_in_sync
         return min(
             (
                 r.log_end_offset
                 for r in self.assigned_replicas
-                if now - r.last_caught_up_time_ms <= max_lag or r in in_sync or r is joining
+                if now - r.last_caught_up_time_ms <= max_lag or r in in_sync or r in maybe_in_sync
             ),
             key=message_offset,
         )
@@ -350,14 +360,16 @@ class Partition(PartitionReplicas):
             leader_replica = self.leader_replica_if_local
             if leader_replica is None:
                 return
+            was_in_doubt = self._look_up_isr_if_in_doubt()
             out_of_sync_replicas = self.get_out_of_sync_replicas(leader_replica, replica_max_lag_time_ms)
-            if not out_of_sync_replicas:
+            if not out_of_sync_replicas and not was_in_doubt:
                 return
-            new_in_sync_replicas = self._in_sync_replicas - out_of_sync_replicas
-            assert new_in_sync_replicas, "the leader never leaves its own ISR"
-            self.info("Shrinking ISR from %s to %s", ids(self._in_sync_replicas), ids(new_in_sync_replicas))
-            self._update_isr(new_in_sync_replicas)
-            self.replica_manager.isr_shrink_rate.mark()
+            if out_of_sync_replicas:
+                new_in_sync_replicas = self._in_sync_replicas - out_of_sync_replicas
+                assert new_in_sync_replicas, "the leader never leaves its own ISR"
+                self.info("Shrinking ISR from %s to %s", ids(self._in_sync_replicas), ids(new_in_sync_replicas))
+                self._update_isr(new_in_sync_replicas)
+                self.replica_manager.isr_shrink_rate.mark()
             leader_hw_incremented = self._maybe_increment_leader_hw(leader_replica)
         if leader_hw_incremented:
             self._try_complete_delayed_requests()
@@ -380,19 +392,25 @@ class Partition(PartitionReplicas):
     def _update_isr(self, new_isr: frozenset[Replica]) -> None:
         """Write the ISR to ZooKeeper under the known version, then use it. Caller holds leader_isr_update_lock.
 
-        The one place where an ISR changes: what later became AlterIsrManager.
+        The one place where an ISR changes: what later became AlterIsrManager. An exception leaves open what ZooKeeper
+        has now; the next one who looks at the ISR asks.
         """
         manager = self.replica_manager
         new_leader_and_isr = LeaderAndIsr(
             self._local_broker_id, self._leader_epoch, [r.broker_id for r in new_isr], self._zk_version
         )
-        update_succeeded, new_version = ReplicationUtils.update_leader_and_isr(
-            manager.zk_client, self.topic_partition, new_leader_and_isr, self._controller_epoch
-        )
+        self._isr_in_doubt = self._isr_change_under_way = True
+        try:
+            update_succeeded, new_version = ReplicationUtils.update_leader_and_isr(
+                manager.zk_client, self.topic_partition, new_leader_and_isr, self._controller_epoch
+            )
+        finally:
+            self._isr_change_under_way = False
         if update_succeeded:
             manager.record_isr_change(self.topic_partition)
             self.in_sync_replicas = new_isr
             self._zk_version = new_version
+            self._forget_isr_in_doubt()
             self.trace("ISR updated to [%s] and zkVersion updated to [%d]", ids(new_isr), self._zk_version)
         else:
             manager.failed_isr_updates_rate.mark()
@@ -400,6 +418,36 @@ class Partition(PartitionReplicas):
                 "Cached zkVersion [%d] not equal to that in zookeeper, skip updating ISR",
                 self._zk_version,
             )
+            self._look_up_isr_if_in_doubt()
+
+    def _look_up_isr_if_in_doubt(self) -> bool:
+        """Learn from ZooKeeper what became of an ISR; True if it was asked. Caller holds leader_isr_update_lock.
+
+        Under its own epoch nobody but the leader writes, so a state of this epoch is taken over, with its version.
+        In one of another epoch the controller has decided anew, and its LeaderAndIsr is on the way: until it is here
+        the replicas that the state lists hold the high watermark back, too.
+        """
+        if not self._isr_in_doubt:
+            return False
+        state = self.replica_manager.zk_client.get_topic_partition_state(self.topic_partition)
+        listed: frozenset[Replica] = frozenset()
+        if state is not None:
+            found = state.leader_and_isr
+            listed = frozenset(r for r in self.assigned_replicas if r.broker_id in found.isr)
+            if (found.leader, found.leader_epoch) == (self._local_broker_id, self._leader_epoch):
+                self._take_over_isr(listed, found.zk_version)
+        self._isr_in_doubt = False
+        with self._append_lock:
+            self._maybe_in_sync = listed
+        return True
+
+    def _take_over_isr(self, isr: frozenset[Replica], zk_version: int) -> None:
+        """Use the ISR that ZooKeeper has. Caller holds leader_isr_update_lock."""
+        self._zk_version = zk_version
+        if isr != self._in_sync_replicas:
+            self.info("ISR in ZooKeeper is %s, and was %s here", ids(isr), ids(self._in_sync_replicas))
+            self.replica_manager.record_isr_change(self.topic_partition)
+            self.in_sync_replicas = isr
 
     # ---- appending, reading, truncating
 

@@ -82,8 +82,11 @@ class PartitionReplicas(KafkaMetricsGroup):
         self._leader_replica_id_opt: int | None = None  # volatile: writer under leader_isr_update_lock
         self._in_sync_replicas: frozenset[Replica] = frozenset()  # volatile: writer under leader_isr_update_lock
         self._leader_state: LeaderState | None = None  # volatile: writer under _append_lock
-        # not in the ISR yet, but about to be: counts for the high watermark
-        self._joining_replica: Replica | None = None  # guarded by: _append_lock
+        # not in our ISR, but perhaps in ZooKeeper's: count for the high watermark
+        self._maybe_in_sync: frozenset[Replica] = frozenset()  # guarded by: _append_lock
+        self._isr_change_under_way = False  # volatile: writer under leader_isr_update_lock
+        # an ISR was sent to ZooKeeper, and nobody knows what became of it
+        self._isr_in_doubt = False  # volatile: writer under leader_isr_update_lock
         self._leader_epoch_start_offset = 0  # guarded by: _append_lock
         # of the controller that decided on the present leader; a broker learns it from its first LeaderAndIsr
         self._controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
@@ -145,8 +148,10 @@ class PartitionReplicas(KafkaMetricsGroup):
 
     @in_sync_replicas.setter
     def in_sync_replicas(self, replicas: Iterable[Replica]) -> None:
-        self._in_sync_replicas = frozenset(replicas)
-        self._publish()
+        # nobody may see the high watermark of the new ISR beside the size of the old one
+        with self._append_lock:
+            self._in_sync_replicas = frozenset(replicas)
+            self._publish()
 
     @property
     def leader_replica_id_opt(self) -> int | None:
@@ -160,14 +165,30 @@ class PartitionReplicas(KafkaMetricsGroup):
 
     def _publish(self) -> None:
         """Make the present leadership visible to appends; returns when no append with the old one is under way."""
-        state = None
-        if self._leader_replica_id_opt == self._local_broker_id:
-            replica = self._all_replicas_map.get(self._local_broker_id)
-            if replica is not None:
-                alone = self.assigned_replicas == {replica}
-                state = LeaderState(replica, self._leader_epoch, len(self._in_sync_replicas), alone)
         with self._append_lock:
+            state = None
+            if self._leader_replica_id_opt == self._local_broker_id:
+                replica = self._all_replicas_map.get(self._local_broker_id)
+                if replica is not None:
+                    alone = self.assigned_replicas == {replica}
+                    state = LeaderState(replica, self._leader_epoch, len(self._in_sync_replicas), alone)
             self._leader_state = state
+
+    def _give_up_leadership(self) -> None:
+        """Let no append in any more, before replicas and ISR are taken apart. Caller holds leader_isr_update_lock.
+
+        An append in between would compute the high watermark over an ISR that is half empty, and acknowledge records
+        that the next leader may lack.
+        """
+        if self._leader_state is not None:
+            self.leader_replica_id_opt = None
+        self._forget_isr_in_doubt()
+
+    def _forget_isr_in_doubt(self) -> None:
+        """What ZooKeeper has is known. Caller holds leader_isr_update_lock."""
+        self._isr_in_doubt = False
+        with self._append_lock:
+            self._maybe_in_sync = frozenset()
 
     def _leader_replica_if_local(self) -> LeaderState | None:
         return self._leader_state
@@ -327,9 +348,10 @@ class PartitionReplicas(KafkaMetricsGroup):
         """Forget all replicas and have the log directories deleted in the background."""
         # the lock keeps an append from running into a log that is being deleted
         with self.leader_isr_update_lock.write_lock():
+            self._give_up_leadership()
+            self.leader_replica_id_opt = None
             self._all_replicas_map.clear()
             self._in_sync_replicas = frozenset()
-            self.leader_replica_id_opt = None
             self.remove_partition_metrics()
             self.replica_manager.log_manager.async_delete(self.topic_partition)
             self.replica_manager.log_manager.async_delete(self.topic_partition, is_future=True)

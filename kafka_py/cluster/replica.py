@@ -57,7 +57,6 @@ class Replica(Logging):
         self._last_fetch_time_ms = 0  # volatile: handler of its Fetch
         # largest t such that the newest fetch offset >= the leader's log end offset at time t
         self._last_caught_up_time_ms = 0  # volatile: handler of its Fetch
-        self.epochs: LeaderEpochCache | None = log.leader_epoch_cache if log is not None else None  # const
 
         self.info(
             "Replica loaded for partition %s with initial high watermark %d",
@@ -71,6 +70,12 @@ class Replica(Logging):
     def is_local(self) -> bool:
         """True when the log of this replica is on this broker."""
         return self.log is not None
+
+    @property
+    def epochs(self) -> LeaderEpochCache | None:
+        """Where the leader epochs of the local log begin, None for a remote replica."""
+        log = self.log
+        return None if log is None else log.leader_epoch_cache
 
     @property
     def last_caught_up_time_ms(self) -> int:

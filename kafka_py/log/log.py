@@ -92,7 +92,9 @@ class Log(LogLoader):
         `_collect_aborted_transactions(…, starting_segment)`. `fetch_offsets_by_timestamp` skips segments below the log
         start, where Kafka finds nothing and answers so. New segment.bytes and segment.ms hold for the active segment
         at once (KAFKA-7366). A flush brings new files' names to the disk as well (KAFKA-3968). A batch without epoch
-        ends the epochs (KAFKA-7897). The base classes hold what later versions of Kafka moved out of this class.
+        ends the epochs (KAFKA-7897). A follower's append may be larger than max.message.bytes (KAFKA-9617, in 2.6) and
+        than segment.bytes (3.8 still refuses it): the leader has accepted it. The base classes hold what later versions
+        of Kafka moved out of this class.
     """
 
     def __init__(
@@ -273,8 +275,10 @@ class Log(LogLoader):
         return self._append(records, is_from_client, True, leader_epoch)
 
     def append_as_follower(self, records: MemoryRecords) -> LogAppendInfo:
-        """Append batches with the offsets and epochs that their leader gave them.
+        """Append batches with the offsets and epochs that their leader gave them, of whatever size.
 
+        The leader has accepted them, perhaps when max.message.bytes and segment.bytes were larger: a follower that
+        refused them could never catch up.
         Raises KafkaStorageException, OffsetsOutOfOrderException, UnexpectedAppendOffsetException.
         """
         return self._append(records, False, False, -1)
@@ -283,7 +287,7 @@ class Log(LogLoader):
         self, records: MemoryRecords, is_from_client: bool, assign_offsets: bool, leader_epoch: int
     ) -> LogAppendInfo:
         # 1. check sizes and checksums, count
-        append_info = self._analyze_and_validate_records(records, is_from_client)
+        append_info = self._analyze_and_validate_records(records, is_from_client, ignore_record_size=not assign_offsets)
         if append_info.shallow_count == 0:
             return append_info
         # 2. cut off a partial batch at the end
@@ -313,7 +317,7 @@ class Log(LogLoader):
                         self._leader_epoch_cache.clear_and_flush_if_begun(batch.last_offset())
                 # 5. a batch has to fit in a segment
                 size = len(valid_records.buffer)
-                if size > self.config.segment_size:
+                if assign_offsets and size > self.config.segment_size:
                     raise RecordBatchTooLargeException(
                         f"Message batch size is {size} bytes which exceeds the maximum configured segment size of "
                         f"{self.config.segment_size}."
@@ -479,7 +483,9 @@ class Log(LogLoader):
                 completed_txns.append(completed_txn)
         return updated_producers, completed_txns, None
 
-    def _analyze_and_validate_records(self, records: MemoryRecords, is_from_client: bool) -> LogAppendInfo:
+    def _analyze_and_validate_records(
+        self, records: MemoryRecords, is_from_client: bool, ignore_record_size: bool
+    ) -> LogAppendInfo:
         """Check size and checksum of each batch; note offsets, largest timestamp, codec, count and valid bytes."""
         shallow_message_count = 0
         valid_bytes_count = 0
@@ -489,7 +495,7 @@ class Log(LogLoader):
         max_timestamp = _NO_TIMESTAMP
         offset_of_max_timestamp = -1
         config = self.config
-        max_message_size = config.max_message_size
+        max_message_size = _INT_MAX if ignore_record_size else config.max_message_size
         for batch in records.batches():
             compressed = True  # until it is known not to be
             if type(batch) is DefaultRecordBatch:

@@ -149,12 +149,13 @@ class LogSegment(Logging):
     ) -> bool:
         """Whether an append of `messages_size` bytes must go to a new segment: by size, age, full index or offset.
 
-        Without `now` the clock is read, if the age depends on it.
+        Without `now` the clock is read, if the age depends on it. An empty segment takes what is larger than
+        segment.bytes, which only a follower appends: another one would begin at the same offset.
         """
         size = self.log.size_in_bytes()
-        if size > self.max_segment_bytes - messages_size:
-            return True
         if size > 0:
+            if size > self.max_segment_bytes - messages_size:
+                return True
             first = self._rolling_based_timestamp
             if first is not None and first >= 0:
                 waited = max_timestamp_in_messages - first

@@ -53,11 +53,49 @@ class BrokerIdAndFetcherId(NamedTuple):
     fetcher_id: int
 
 
+class FailedPartitions:
+    """Partitions that no fetcher fetches any more, because appending to them or truncating them went wrong.
+
+    As in Kafka since 2.3 (KIP-461). A partition leaves when it is given to a fetcher again or taken from all of them:
+    with the next LeaderAndIsr or StopReplica, or when its log directory goes offline.
+
+    Thread: fetchers add, request handlers remove, a gauge counts
+    """
+
+    def __init__(self) -> None:
+        self._lock = ReentrantLock()
+        self._failed_partitions_set: set[TopicPartition] = set()  # guarded by: _lock
+
+    @property
+    def size(self) -> int:
+        """How many there are."""
+        with self._lock:
+            return len(self._failed_partitions_set)
+
+    def add(self, topic_partition: TopicPartition) -> None:
+        """Count one more."""
+        with self._lock:
+            self._failed_partitions_set.add(topic_partition)
+
+    def remove_all(self, topic_partitions: Iterable[TopicPartition]) -> None:
+        """Give these another chance."""
+        with self._lock:
+            self._failed_partitions_set.difference_update(topic_partitions)
+
+    def contains(self, topic_partition: TopicPartition) -> bool:
+        """Whether the partition has failed."""
+        with self._lock:
+            return topic_partition in self._failed_partitions_set
+
+
 class AbstractFetcherManager(KafkaMetricsGroup, ABC):
     """Starts, feeds and stops fetcher threads; a partition's hash decides which thread of its broker fetches it.
 
     Mirrors: kafka.server.AbstractFetcherManager
     Thread: request handlers and scheduler, one at a time under _lock
+    Differs: counts failed partitions (KIP-461, in 2.3) and dead threads (KAFKA-7981, in 2.4). A thread that has ended
+        by itself is replaced when partitions are given to it, and the new one takes over those it had; Kafka gives it
+        partitions that nobody then fetches.
     """
 
     def __init__(self, name: str, client_id: str, num_fetchers: int = 1) -> None:
@@ -66,9 +104,13 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
         # gauges read it without the lock, from a copy
         self.fetcher_thread_map: dict[BrokerIdAndFetcherId, FetcherThread] = {}  # volatile: holder of _lock
         self._num_fetchers_per_broker = num_fetchers  # guarded by: _lock
+        self.failed_partitions = FailedPartitions()  # const
         self.log_ident = f"[{name}] "  # const
-        self.new_gauge("MaxLag", self._max_lag, {"clientId": client_id})
-        self.new_gauge("MinFetchRate", self._min_fetch_rate, {"clientId": client_id})
+        tags = {"clientId": client_id}
+        self.new_gauge("MaxLag", self._max_lag, tags)
+        self.new_gauge("MinFetchRate", self._min_fetch_rate, tags)
+        self.new_gauge("FailedPartitionsCount", lambda: self.failed_partitions.size, tags)
+        self.new_gauge("DeadThreadCount", self._dead_thread_count, tags)
 
     def _max_lag(self) -> int:
         threads = list(self.fetcher_thread_map.values())
@@ -77,6 +119,9 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
     def _min_fetch_rate(self) -> float:
         threads = list(self.fetcher_thread_map.values())
         return min((t.fetcher_stats.request_rate.one_minute_rate for t in threads), default=0.0)
+
+    def _dead_thread_count(self) -> int:
+        return sum(map(_has_died, list(self.fetcher_thread_map.values())))
 
     def resize_thread_pool(self, new_size: int) -> None:
         """Change the number of threads per broker; every partition is assigned anew, since the hash changes."""
@@ -115,26 +160,29 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
     def add_fetcher_for_partitions(
         self, partition_and_offsets: Mapping[TopicPartition, BrokerAndInitialOffset]
     ) -> None:
-        """Fetch the partitions from the given brokers; a thread whose broker has moved is replaced."""
+        """Fetch the partitions from the given brokers; a thread that has died, or whose broker moved, is replaced."""
         with self._lock:
             per_fetcher: dict[BrokerAndFetcherId, dict[TopicPartition, int]] = {}
             for tp, target in partition_and_offsets.items():
                 fetcher = BrokerAndFetcherId(target.broker, self.get_fetcher_id(tp.topic, tp.partition))
                 per_fetcher.setdefault(fetcher, {})[tp] = target.init_offset
+            # before a thread gets them: it may find at once that one of them fails
+            self.failed_partitions.remove_all(partition_and_offsets)
             for fetcher, initial_fetch_offsets in per_fetcher.items():
                 key = BrokerIdAndFetcherId(fetcher.broker.id, fetcher.fetcher_id)
                 thread = self.fetcher_thread_map.get(key)
-                if thread is not None and not (
-                    thread.source_broker.host == fetcher.broker.host
-                    and thread.source_broker.port == fetcher.broker.port
-                ):
+                orphans: dict[TopicPartition, int] = {}
+                if thread is not None and not _can_fetch_from(thread, fetcher.broker):
+                    if _has_died(thread):
+                        self.warn("%s has died; another thread takes over its partitions", thread.name)
+                        orphans = {tp: target.init_offset for tp, target in thread.partitions_and_offsets.items()}
                     thread.shutdown()
                     thread = None
                 if thread is None:
                     thread = self.create_fetcher_thread(fetcher.fetcher_id, fetcher.broker)
                     self.fetcher_thread_map[key] = thread
                     thread.start()
-                thread.add_partitions(initial_fetch_offsets)
+                thread.add_partitions(orphans | initial_fetch_offsets)
         self.info(
             "Added fetcher for partitions %s",
             [
@@ -149,6 +197,7 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
         with self._lock:
             for fetcher in self.fetcher_thread_map.values():
                 fetcher.remove_partitions(partitions)
+            self.failed_partitions.remove_all(partitions)
         self.info("Removed fetcher for partitions %s", ",".join(map(str, partitions)))
 
     def shutdown_idle_fetcher_threads(self) -> None:
@@ -167,6 +216,16 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
             for fetcher in self.fetcher_thread_map.values():
                 fetcher.shutdown()
             self.fetcher_thread_map.clear()
+
+
+def _has_died(thread: FetcherThread) -> bool:
+    """Whether the thread has ended although nobody asked it to."""
+    return thread.is_shutdown_complete and thread.is_running
+
+
+def _can_fetch_from(thread: FetcherThread, broker: BrokerEndPoint) -> bool:
+    source = thread.source_broker
+    return source.host == broker.host and source.port == broker.port and not _has_died(thread)
 
 
 def _java_hash(text: str) -> int:

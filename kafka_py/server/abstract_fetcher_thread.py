@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 from kafka_py.common.errors import (
     CorruptRecordException,
     IllegalStateException,
-    KafkaException,
     KafkaStorageException,
+    NotLeaderForPartitionException,
+    UnknownTopicOrPartitionException,
 )
-from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.utils.time import Time
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from kafka_py.common.record.memory_records import MemoryRecords
     from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
     from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.server.abstract_fetcher_manager import FailedPartitions
 
 R = TypeVar("R")
 
@@ -236,14 +237,27 @@ class ResultWithPartitions(NamedTuple, Generic[R]):
     partitions_with_error: set[TopicPartition]
 
 
+class LeaderOffsets(NamedTuple):
+    """Which offsets the leader has of a partition."""
+
+    start_offset: int
+    end_offset: int
+
+
 class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
     """Asks one broker for the partitions in its charge, again and again, and hands the answers to the subclass.
 
     Mirrors: kafka.server.AbstractFetcherThread
     Thread: its own; handlers add and remove partitions
     Locks: _partition_map_lock -> Partition's locks -> Log.lock. Data are appended under it, so that a partition that
-        has been removed is not written to any more.
-    Differs: a dict keeps the partitions in turn, in place of PartitionStates; the thread takes a Time
+        has been removed is not written to any more. The leader is never asked under it: who waits for it would wait
+        for a leader that hangs. (Kafka asks for the leader's offsets under it.)
+    Differs: a dict keeps the partitions in turn, in place of PartitionStates; the thread takes a Time. A partition that
+        cannot be appended to or truncated is marked as failed and left out, as since KIP-461 (KAFKA-8346, in 2.3); in
+        1.1.1 the first such error ends the thread. An answer about epochs or offsets counts only for the fetch state
+        that it was asked for, as with KAFKA-7395 (in 2.1): a partition that was taken away and given back meanwhile
+        has another. `handle_offset_out_of_range` does what is common to all fetchers (handleOutOfRangeError since 2.1);
+        the subclass asks for the leader's offsets and truncates.
     """
 
     def __init__(
@@ -251,6 +265,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         name: str,
         client_id: str,
         source_broker: BrokerEndPoint,
+        failed_partitions: FailedPartitions,
         fetch_back_off_ms: int = 0,
         is_interruptible: bool = True,
         include_log_truncation: bool = True,
@@ -258,6 +273,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
     ) -> None:
         super().__init__(name, is_interruptible)
         self.source_broker = source_broker  # const
+        self._failed_partitions = failed_partitions  # const
         self._fetch_back_off_ms = fetch_back_off_ms  # const
         self._include_log_truncation = include_log_truncation  # const
         self._time = time  # const
@@ -274,8 +290,12 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         """Append what was fetched."""
 
     @abstractmethod
-    def handle_offset_out_of_range(self, topic_partition: TopicPartition) -> int:
-        """A new fetch offset for a partition whose old one the leader does not have."""
+    def fetch_offsets_from_leader(self, topic_partition: TopicPartition) -> LeaderOffsets:
+        """Where the leader's log begins and ends."""
+
+    @abstractmethod
+    def truncate_to_offsets_of_leader(self, topic_partition: TopicPartition, leader: LeaderOffsets) -> int:
+        """Cut the log to what the leader has; the offset to fetch from."""
 
     @abstractmethod
     def handle_partitions_with_errors(self, partitions: Iterable[TopicPartition]) -> None:
@@ -297,7 +317,10 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
     def truncate(
         self, fetched_epochs: Mapping[TopicPartition, EpochEndOffset]
     ) -> ResultWithPartitions[dict[TopicPartition, int]]:
-        """Cut the logs there; the offsets to fetch from. (Kafka: maybeTruncate with an argument.)"""
+        """Cut the logs there; the offsets to fetch from. A log that cannot be cut is marked as failed.
+
+        Kafka: maybeTruncate with an argument.
+        """
 
     @abstractmethod
     def build_fetch_request(
@@ -342,22 +365,29 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
     def maybe_truncate(self) -> None:
         """Ask the leader where our latest epochs end, and cut off what goes beyond (KIP-101).
 
-        The question is asked without the lock; partitions that were taken away meanwhile are left alone.
+        The question is asked without the lock; partitions that were taken away or given anew meanwhile, perhaps with
+        another epoch, are left alone.
         """
         with self._partition_map_lock:
-            epoch_requests, partitions_with_error = self.build_leader_epoch_request(self._states())
+            states = dict(self.partition_states)
+            epoch_requests, partitions_with_error = self.build_leader_epoch_request(list(states.items()))
         self.handle_partitions_with_errors(partitions_with_error)
         if not epoch_requests:
             return
         fetched_epochs = self.fetch_epochs_from_leader(epoch_requests)
         with self._partition_map_lock:
-            leader_epochs = {tp: epoch for tp, epoch in fetched_epochs.items() if tp in self.partition_states}
+            leader_epochs = {
+                tp: epoch
+                for tp, epoch in fetched_epochs.items()
+                if tp in states and self.partition_states.get(tp) is states[tp]
+            }
             fetch_offsets, partitions_with_error = self.truncate(leader_epochs)
             self.handle_partitions_with_errors(partitions_with_error)
             self._mark_truncation_complete_and_update_fetch_offset(fetch_offsets)
 
     def _process_fetch_request(self, fetch_request: REQ) -> None:
         partitions_with_error: set[TopicPartition] = set()
+        out_of_range: list[tuple[TopicPartition, PartitionFetchState]] = []
         response_data: Sequence[tuple[TopicPartition, PD]] = ()
         try:
             self.trace("Sending fetch request %s", fetch_request)
@@ -375,12 +405,18 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                     state = self.partition_states.get(topic_partition)
                     # it may have been removed, added again or truncated while the Fetch was under way
                     if (
-                        state is not None
-                        and fetch_request.offset(topic_partition) == state.fetch_offset
-                        and state.is_ready_for_fetch
-                        and not self._process_one(topic_partition, state, partition_data)
+                        state is None
+                        or fetch_request.offset(topic_partition) != state.fetch_offset
+                        or not state.is_ready_for_fetch
                     ):
+                        continue
+                    if partition_data.error is Errors.OFFSET_OUT_OF_RANGE:
+                        out_of_range.append((topic_partition, state))
+                    elif not self._process_one(topic_partition, state, partition_data):
                         partitions_with_error.add(topic_partition)
+        for topic_partition, state in out_of_range:
+            if not self.handle_offset_out_of_range(topic_partition, state):
+                partitions_with_error.add(topic_partition)
         if partitions_with_error:
             self.debug("Handling errors for partitions %s", partitions_with_error)
             self.handle_partitions_with_errors(partitions_with_error)
@@ -390,23 +426,6 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         error = partition_data.error
         if error is Errors.NONE:
             return self._process_records(tp, state, partition_data)
-        if error is Errors.OFFSET_OUT_OF_RANGE:
-            try:
-                new_offset = self.handle_offset_out_of_range(tp)
-            except FatalExitError:
-                raise
-            except Exception as e:  # noqa: BLE001  the leader may have changed: ask again later
-                self.error("Error getting offset for partition %s", tp, exc=e)
-                return False
-            self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
-            self.info(
-                "Current offset %d for partition %s is out of range, which typically implies a leader change. "
-                "Reset fetch offset to %d",
-                state.fetch_offset,
-                tp,
-                new_offset,
-            )
-            return True
         if error is Errors.NOT_LEADER_FOR_PARTITION:
             self.info(
                 "Remote broker is not the leader for partition %s, which could indicate that the partition is being "
@@ -416,6 +435,30 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         else:
             self.error("Error for partition %s at offset %d", tp, state.fetch_offset, exc=partition_data.exception)
         return False
+
+    def handle_offset_out_of_range(self, tp: TopicPartition, state: PartitionFetchState) -> bool:
+        """Find a new fetch offset by asking the leader, which may take long: no lock is held; False if it failed."""
+        try:
+            leader = self.fetch_offsets_from_leader(tp)
+            with self._partition_map_lock:
+                if self.partition_states.get(tp) is not state:
+                    return True  # removed, or added again, while the leader was asked
+                new_offset = self.truncate_to_offsets_of_leader(tp, leader)
+                self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
+        except (UnknownTopicOrPartitionException, NotLeaderForPartitionException) as e:
+            self.info("Could not fetch offset for %s due to error: %s", tp, e)
+            return False
+        except Exception as e:  # noqa: BLE001  the leader may have changed: ask again later
+            self.error("Error getting offset for partition %s", tp, exc=e)
+            return False
+        self.info(
+            "Current offset %d for partition %s is out of range, which typically implies a leader change. "
+            "Reset fetch offset to %d",
+            state.fetch_offset,
+            tp,
+            new_offset,
+        )
+        return True
 
     def _process_records(self, tp: TopicPartition, state: PartitionFetchState, partition_data: PD) -> bool:
         """Append; False after an error that may pass. Caller holds _partition_map_lock."""
@@ -433,19 +476,30 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
             if valid_bytes > 0 and tp in self.partition_states:
                 self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
                 self.fetcher_stats.byte_rate.mark(valid_bytes)
-            return True
         except CorruptRecordException as e:
             # It must not stop the other partitions; and if the leader was in the middle of a truncation or a write,
             # the next Fetch gets good data.
             self.error("Found invalid messages during fetch for partition %s offset %d", tp, state.fetch_offset, exc=e)
             return False
         except KafkaStorageException as e:
-            self.error("Error while processing data for partition %s", tp, exc=e)
-            return False
-        except FatalExitError:
-            raise
-        except Exception as e:
-            raise KafkaException(f"Error processing data for partition {tp} offset {state.fetch_offset}") from e
+            self.error("Error while processing data for partition %s at offset %d", tp, state.fetch_offset, exc=e)
+            self.mark_partition_failed(tp)
+        except Exception as e:  # noqa: BLE001  this partition is given up, the others are not to suffer for it
+            self.error(
+                "Unexpected error occurred while processing data for partition %s at offset %d",
+                tp,
+                state.fetch_offset,
+                exc=e,
+            )
+            self.mark_partition_failed(tp)
+        return True
+
+    def mark_partition_failed(self, topic_partition: TopicPartition) -> None:
+        """Fetch the partition no more until it is added again."""
+        with self._partition_map_lock:
+            self._failed_partitions.add(topic_partition)
+            self.remove_partitions([topic_partition])
+        self.warn("Partition %s marked as failed", topic_partition)
 
     def _update_and_move_to_end(self, tp: TopicPartition, state: PartitionFetchState) -> None:
         """Caller holds _partition_map_lock. The others come first in the next Fetch, whose size is limited."""
@@ -468,11 +522,13 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
 
     def add_partitions(self, initial_fetch_offsets: Mapping[TopicPartition, int]) -> None:
         """Fetch these too, unless they are fetched already; an offset below 0 is found by asking the leader."""
+        asked = {tp: self.fetch_offsets_from_leader(tp) for tp, offset in initial_fetch_offsets.items() if offset < 0}
         with self._partition_map_lock:
             states = dict(self.partition_states)
-            for tp, initial_fetch_offset in initial_fetch_offsets.items():
+            for tp, offset in initial_fetch_offsets.items():
                 if tp not in states:
-                    offset = initial_fetch_offset if initial_fetch_offset >= 0 else self.handle_offset_out_of_range(tp)
+                    if tp in asked:
+                        offset = self.truncate_to_offsets_of_leader(tp, asked[tp])
                     states[tp] = PartitionFetchState(self._time, offset, truncating_log=self._include_log_truncation)
             self.partition_states = _grouped_by_topic(states)
             self._partition_map_cond.signal_all()

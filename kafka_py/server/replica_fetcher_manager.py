@@ -56,6 +56,7 @@ class ReplicaFetcherManager(AbstractFetcherManager):
             fetcher_id,
             source_broker,
             self._broker_config,
+            self.failed_partitions,
             self._replica_manager,
             self._metrics,
             self._time,

@@ -21,19 +21,20 @@ from kafka_py.api.api_version import (
 )
 from kafka_py.clients.fetch_session_handler import FetchSessionHandler
 from kafka_py.common.errors import IllegalStateException, KafkaException, KafkaStorageException
-from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.fetch_request import FetchRequest as JFetchRequest
 from kafka_py.common.requests.list_offset_request import ListOffsetRequest
 from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
-from kafka_py.log.log_config import LogConfig
-from kafka_py.server.abstract_fetcher_thread import AbstractFetcherThread, PartitionFetchState, ResultWithPartitions
-from kafka_py.server.config_type import ConfigType
+from kafka_py.server.abstract_fetcher_thread import (
+    AbstractFetcherThread,
+    LeaderOffsets,
+    PartitionFetchState,
+    ResultWithPartitions,
+)
 from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.server.replica_fetcher_blocking_send import ReplicaFetcherBlockingSend
-from kafka_py.zk.admin_zk_client import AdminZkClient
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
+    from kafka_py.server.abstract_fetcher_manager import FailedPartitions
     from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import EpochEntry
     from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochCache, LeaderEpochFileCache
     from kafka_py.server.kafka_config import KafkaConfig
@@ -145,7 +147,9 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
     Thread: ReplicaFetcherThread-{fetcher}-{leader}
     Differs: `truncate` is Kafka's maybeTruncate with an argument. A follower that has records of an epoch its leader
         lacks finds out by asking for its earlier epochs, too; in 1.1.1 both may keep different records under one
-        offset after two changes of leader in a row (KAFKA-6361, mended in 2.0 by a new version of the request).
+        offset after two changes of leader in a row (KAFKA-6361, mended in 2.0 by a new version of the request). When
+        the leader's log ends before ours it is followed in that, whatever unclean.leader.election.enable says; 1.1.1
+        ends the process (KAFKA-7414, in 2.0.1).
     """
 
     def __init__(
@@ -154,6 +158,7 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         fetcher_id: int,
         source_broker: BrokerEndPoint,
         broker_config: KafkaConfig,
+        failed_partitions: FailedPartitions,
         replica_mgr: ReplicaManager,
         metrics: Metrics,
         time: Time,
@@ -164,6 +169,7 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
             name,
             name,
             source_broker,
+            failed_partitions,
             fetch_back_off_ms=broker_config.replica_fetch_backoff_ms,
             is_interruptible=False,
             include_log_truncation=True,
@@ -275,49 +281,40 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 topic_partition,
             )
 
-    def handle_offset_out_of_range(self, topic_partition: TopicPartition) -> int:
+    def fetch_offsets_from_leader(self, topic_partition: TopicPartition) -> LeaderOffsets:
+        """Where the leader's log begins and ends, by two ListOffsets."""
+        end_offset = self._earliest_or_latest_offset(topic_partition, ListOffsetRequest.LATEST_TIMESTAMP)
+        start_offset = self._earliest_or_latest_offset(topic_partition, ListOffsetRequest.EARLIEST_TIMESTAMP)
+        return LeaderOffsets(start_offset, end_offset)
+
+    def truncate_to_offsets_of_leader(self, topic_partition: TopicPartition, leader: LeaderOffsets) -> int:
         """Where to go on when the leader does not have our offset.
 
-        The leader's end is before ours: an unclean election; cut off what goes beyond it (if the topic does not allow
-        that, halt rather than lose data). Otherwise either the leader has deleted what we lacked, and our log starts
-        anew at its start; or it was behind for a moment, and we go on at our end (the logs may then differ in what
-        was written meanwhile, which 1.1 does not mend).
+        The leader's end is before ours: an unclean election, or a Fetch that overtook the leader's truncation; cut off
+        what goes beyond it. Otherwise either the leader has deleted what we lacked, and our log starts anew at its
+        start; or it was behind for a moment, and we go on at our end (the logs may then differ in what was written
+        meanwhile, which 1.1 does not mend).
         """
         partition, replica = self._partition_of(topic_partition)
         log_end_offset = replica.log_end_offset.message_offset
-        leader_end_offset = self._earliest_or_latest_offset(topic_partition, ListOffsetRequest.LATEST_TIMESTAMP)
-        if leader_end_offset < log_end_offset:
-            if not self._is_unclean_leader_election_enabled(topic_partition.topic):
-                self.fatal(
-                    "Exiting because log truncation is not allowed for partition %s, current leader's latest offset %d "
-                    "is less than replica's latest offset %d",
-                    topic_partition,
-                    leader_end_offset,
-                    log_end_offset,
-                )
-                raise FatalExitError
+        if leader.end_offset < log_end_offset:
             self.warn(
                 "Reset fetch offset for partition %s from %d to current leader's latest offset %d",
                 topic_partition,
                 log_end_offset,
-                leader_end_offset,
+                leader.end_offset,
             )
-            partition.truncate_to(leader_end_offset, is_future=False)
-            return leader_end_offset
-        leader_start_offset = self._earliest_or_latest_offset(topic_partition, ListOffsetRequest.EARLIEST_TIMESTAMP)
+            partition.truncate_to(leader.end_offset, is_future=False)
+            return leader.end_offset
         self.warn(
             "Reset fetch offset for partition %s from %d to current leader's start offset %d",
             topic_partition,
             log_end_offset,
-            leader_start_offset,
+            leader.start_offset,
         )
-        if leader_start_offset > log_end_offset:
-            partition.truncate_fully_and_start_at(leader_start_offset, is_future=False)
-        return max(leader_start_offset, log_end_offset)
-
-    def _is_unclean_leader_election_enabled(self, topic: str) -> bool:
-        overrides = AdminZkClient(self._replica_mgr.zk_client).fetch_entity_config(ConfigType.TOPIC, topic)
-        return LogConfig.from_props(self._broker_config.originals(), overrides).unclean_leader_election_enable
+        if leader.start_offset > log_end_offset:
+            partition.truncate_fully_and_start_at(leader.start_offset, is_future=False)
+        return max(leader.start_offset, log_end_offset)
 
     def handle_partitions_with_errors(self, partitions: Iterable[TopicPartition]) -> None:
         """Leave them out for replica.fetch.backoff.ms."""
@@ -342,6 +339,9 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
             except KafkaStorageException:
                 # handle_log_dir_failure will soon take it away, and has logged why
                 partitions_with_error.add(tp)
+            except Exception as e:  # noqa: BLE001  this partition is given up, the others are not to suffer for it
+                self.error("Unexpected error occurred while building a fetch request for %s", tp, exc=e)
+                self.mark_partition_failed(tp)
         fetch_data = builder.build()
         request_builder = (
             JFetchRequest.Builder.for_replica(
@@ -479,26 +479,32 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
     def truncate(
         self, fetched_epochs: Mapping[TopicPartition, EpochEndOffset]
     ) -> ResultWithPartitions[dict[TopicPartition, int]]:
-        """Cut each log where the leader's epoch ends, or leave it when it is shorter; the offsets to fetch from."""
+        """Cut each log where the leader's epoch ends, or leave it when it is shorter; the offsets to fetch from.
+
+        A log that cannot be cut is marked as failed, as since KIP-461.
+        """
         fetch_offsets: dict[TopicPartition, int] = {}
         partitions_with_error: set[TopicPartition] = set()
         for tp, epoch_offset in fetched_epochs.items():
+            if epoch_offset.has_error():
+                self.info(
+                    "Retrying leaderEpoch request for partition %s as the leader reported an error: %s",
+                    tp,
+                    epoch_offset.error(),
+                )
+                partitions_with_error.add(tp)
+                continue
             try:
                 partition, replica = self._partition_of(tp)
-                if epoch_offset.has_error():
-                    self.info(
-                        "Retrying leaderEpoch request for partition %s as the leader reported an error: %s",
-                        tp,
-                        epoch_offset.error(),
-                    )
-                    partitions_with_error.add(tp)
-                    continue
                 fetch_offset = self._truncation_offset(tp, replica, epoch_offset)
                 partition.truncate_to(fetch_offset, is_future=False)
                 fetch_offsets[tp] = fetch_offset
             except KafkaStorageException as e:
-                self.info("Failed to truncate %s", tp, exc=e)
-                partitions_with_error.add(tp)
+                self.error("Failed to truncate %s to %s", tp, epoch_offset, exc=e)
+                self.mark_partition_failed(tp)
+            except Exception as e:  # noqa: BLE001  this partition is given up, the others are not to suffer for it
+                self.error("Unexpected error occurred during truncation for %s to %s", tp, epoch_offset, exc=e)
+                self.mark_partition_failed(tp)
         return ResultWithPartitions(fetch_offsets, partitions_with_error)
 
     def _truncation_offset(self, tp: TopicPartition, replica: Replica, epoch_offset: EpochEndOffset) -> int:

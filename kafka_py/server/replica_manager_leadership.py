@@ -7,7 +7,7 @@ Read next: cluster/partition.py (make_leader, make_follower), server/replica_man
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 from kafka_py.common.errors import ControllerMovedException, KafkaStorageException
 from kafka_py.common.protocol.errors import Errors
@@ -39,7 +39,12 @@ class ReplicaManagerLeadership(ReplicaManagerState):
 
     Locks: _replica_state_change_lock around each request as a whole -> Partition.leader_isr_update_lock. ZooKeeper
         and log directories are read under it, as in Kafka.
+    Differs: StopReplica with deletion leaves an offline partition offline (KAFKA-7313, in 2.1); 1.1.1 forgets it, so
+        that the second attempt answers NONE, and the data are back with the disk. A failed directory that the
+        controller could not be told of is told again; in Kafka the LogDirFailureHandler ends with that error.
     """
+
+    LOG_DIR_EVENT_RETRY_MS: ClassVar[int] = 5_000
 
     # ---- StopReplica
 
@@ -49,9 +54,10 @@ class ReplicaManagerLeadership(ReplicaManagerState):
         flag = str(delete_partition).lower()
         logger.trace("Handling stop replica (delete=%s) for partition %s", flag, topic_partition)
         if delete_partition:
-            removed_partition = self._all_partitions.remove(topic_partition)
-            if removed_partition is self.OFFLINE_PARTITION:
+            # it stays known as offline: else the controller's next attempt would find nothing and count as success
+            if self.get_partition(topic_partition) is self.OFFLINE_PARTITION:
                 raise KafkaStorageException(f"Partition {topic_partition} is on an offline disk")
+            removed_partition = self._all_partitions.remove(topic_partition)
             if removed_partition is not None:
                 self._maybe_remove_topic_metrics(topic_partition.topic)
                 # may raise if the log directory has failed
@@ -499,8 +505,22 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 directory,
             )
         self.log_manager.handle_log_dir_failure(directory)
-        self.zk_client.propagate_log_dir_event(self._local_broker_id)
+        self._propagate_log_dir_event()
         self.info("Stopped serving replicas in dir %s", directory)
+
+    def _propagate_log_dir_event(self) -> None:  # runs on: LogDirFailureHandler, kafka-scheduler
+        """Tell the controller that a directory of this broker has failed; once more after a while if that fails."""
+        try:
+            self.zk_client.propagate_log_dir_event(self._local_broker_id)
+        except Exception as e:  # noqa: BLE001  whatever it is, the controller must hear of the directory in the end
+            self.error(
+                "Could not tell the controller of a failed log directory, trying again in %d ms",
+                self.LOG_DIR_EVENT_RETRY_MS,
+                exc=e,
+            )
+            self._scheduler.schedule(
+                "log-dir-event-propagation", self._propagate_log_dir_event, delay=self.LOG_DIR_EVENT_RETRY_MS
+            )
 
 
 def _is_in(replica: Replica | None, directory: str) -> bool:

@@ -59,6 +59,11 @@ class KafkaZkClientBase(KafkaMetricsGroup):
         """The handle of the current session; for tests."""
         return self._zoo_keeper_client.current_zoo_keeper
 
+    @property
+    def is_connected(self) -> bool:
+        """Whether a request would reach ZooKeeper now, as far as is known."""
+        return self._zoo_keeper_client.connection_state.is_connected()
+
     def close(self) -> None:
         """End the session."""
         self.remove_metric("ZooKeeperRequestLatencyMs")

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import pathlib
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import pytest
 
+from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.cluster.partition import Partition
 from kafka_py.cluster.replica import Replica
 from kafka_py.common.errors import (
@@ -26,10 +27,13 @@ from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.fetch_data_info import FetchDataInfo
 from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.server.log_read_result import LogReadResult
+from kafka_py.utils.concurrent import ReentrantLock
+from kafka_py.zk.zk_data import TopicPartitionStateZNode
 from tests.server.replica_support import Env, partition_state, records
 
 TP = TopicPartition("test-topic", 0)
@@ -194,6 +198,63 @@ def test_a_change_of_leader_waits_for_the_append_in_progress(
     assert order == ["appended", "deposed"]
 
 
+class OvertakenLock(ReentrantLock):  # type: ignore[misc]  # typeshed calls RLock final
+    """Whoever comes to take it is overtaken by another thread, which does `meanwhile` first."""
+
+    def __init__(self, meanwhile: Callable[[], object]) -> None:
+        super().__init__()
+        self.meanwhile = meanwhile
+        self.overtaken = threading.current_thread()
+        self.outcomes: list[object] = []
+
+    def __enter__(self, blocking: bool = True, timeout: float = -1) -> bool:
+        if threading.current_thread() is self.overtaken and not self.is_held_by_current_thread():
+            thread = threading.Thread(target=self._overtake)
+            thread.start()
+            thread.join()
+        return super().__enter__()
+
+    def _overtake(self) -> None:
+        try:
+            self.outcomes.append(self.meanwhile())
+        except Exception as e:
+            self.outcomes.append(e)
+
+
+def with_a_slow_replica(env: Env, partition: Partition) -> None:
+    """Replicas 1 and 2 have two records, 3 has one of them, is in the ISR, but too far behind to count otherwise."""
+    make_leader(partition, [1, 2, 3])
+    partition.append_records_to_leader(records(b"a"), True)
+    for replica_id in (2, 3):
+        fetched(env, partition, replica_id, 1)
+    partition.append_records_to_leader(records(b"b"), True, -1)
+    env.time.sleep(11_000)
+    fetched(env, partition, 2, 2)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2, 3}
+    assert high_watermark(partition) == 1
+
+
+@pytest.mark.parametrize("depose", ["make_follower", "delete"])
+def test_an_append_in_the_middle_of_losing_leadership_acknowledges_nothing(
+    env: Env, partition: Partition, depose: str
+) -> None:
+    with_a_slow_replica(env, partition)
+
+    def append() -> tuple[int, tuple[bool, Errors]]:
+        partition.append_records_to_leader(records(b"c"), True, -1)
+        return high_watermark(partition), partition.check_enough_replicas_reach_offset(2)
+
+    lock = partition._append_lock = OvertakenLock(append)
+    if depose == "delete":
+        partition.delete()
+    else:
+        partition.make_follower(0, partition_state(3, 2, [1, 2, 3], [1, 2, 3]), 0)
+    assert lock.outcomes
+    for outcome in lock.outcomes:
+        assert outcome == (1, (False, Errors.NONE)) or isinstance(outcome, NotLeaderForPartitionException)
+    assert isinstance(lock.outcomes[-1], NotLeaderForPartitionException)
+
+
 def test_delete_forgets_replicas_and_deletes_the_log(env: Env, partition: Partition) -> None:
     make_leader(partition, [1, 2])
     partition.delete()
@@ -343,6 +404,40 @@ def test_a_follower_that_is_about_to_join_the_isr_holds_the_high_watermark_back(
     assert high_watermark(partition) == 2
 
 
+def test_no_fetch_waits_for_a_change_of_the_isr_that_is_under_way(
+    env: Env, partition: Partition, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_leader(partition, [1, 2, 3], isr=[1])
+    write = env.zk.conditional_update_path
+    other = threading.Thread(target=fetched, args=(env, partition, 3, 0))
+    was_blocked: list[bool] = []
+
+    def slow_write(*args: Any) -> tuple[bool, int]:
+        if not was_blocked:
+            other.start()
+            other.join(10)
+            was_blocked.append(other.is_alive())
+        return write(*args)
+
+    monkeypatch.setattr(env.zk, "conditional_update_path", slow_write)
+    fetched(env, partition, 2, 0)
+    other.join()
+    assert was_blocked == [False]
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+    fetched(env, partition, 3, 0)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2, 3}
+
+
+def test_no_fetch_waits_for_zookeeper(env: Env, partition: Partition) -> None:
+    make_leader(partition, [1, 2], isr=[1])
+    env.zk.is_connected = False
+    fetched(env, partition, 2, 0)
+    assert env.zk.written == {}
+    env.zk.is_connected = True
+    fetched(env, partition, 2, 0)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+
+
 def test_a_follower_that_could_not_join_the_isr_holds_nothing_back(env: Env, partition: Partition) -> None:
     make_leader(partition, [1, 2, 3], isr=[1, 2])
     partition.append_records_to_leader(records(b"a", b"b"), True)
@@ -388,6 +483,59 @@ def test_an_isr_update_whose_answer_was_lost_is_recognised(env: Env, partition: 
     env.zk.versions[path], env.zk.written[path] = 1, ours
     assert fetched(env, partition, 2, 0) is False
     assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+
+
+@pytest.mark.parametrize("has_arrived", [True, False])
+def test_a_replica_that_perhaps_is_in_zookeepers_isr_holds_the_high_watermark_back(
+    env: Env, partition: Partition, monkeypatch: pytest.MonkeyPatch, has_arrived: bool
+) -> None:
+    make_leader(partition, [1, 2, 3], isr=[1, 2, 3], epoch=1)
+    env.time.sleep(11_000)
+    fetched(env, partition, 2, 0)
+    partition.maybe_shrink_isr(10_000)  # so that there is a state in ZooKeeper
+    partition.append_records_to_leader(records(b"a", b"b"), True)
+    fetched(env, partition, 2, 1)
+    env.time.sleep(20_000)
+    write = env.zk.conditional_update_path
+
+    def write_without_answer(*args: Any) -> tuple[bool, int]:
+        if has_arrived:
+            write(*args)
+        raise OSError("injected: session expired")
+
+    monkeypatch.setattr(env.zk, "conditional_update_path", write_without_answer)
+    with pytest.raises(OSError, match="session expired"):
+        fetched(env, partition, 3, 1)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+    assert not fetched(env, partition, 2, 2)
+    assert high_watermark(partition) == 1, "replica 3 may be elected, and lacks record 1"
+    monkeypatch.setattr(env.zk, "conditional_update_path", write)
+    env.replica_manager._isr_change_set.clear()
+    partition.maybe_shrink_isr(100_000)  # takes nobody out, but looks
+    assert {r.broker_id for r in partition.in_sync_replicas} == ({1, 2, 3} if has_arrived else {1, 2})
+    assert high_watermark(partition) == (1 if has_arrived else 2)
+    assert env.replica_manager._isr_change_set == ({TP} if has_arrived else set())
+    fetched(env, partition, 3, 2)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2, 3}
+    assert high_watermark(partition) == 2
+
+
+def test_the_isr_of_a_controller_that_has_decided_anew_holds_the_high_watermark_back(
+    env: Env, partition: Partition
+) -> None:
+    make_leader(partition, [1, 2, 3], isr=[1, 2])
+    partition.append_records_to_leader(records(b"a", b"b"), True)
+    fetched(env, partition, 2, 1)
+    env.time.sleep(20_000)
+    path = TopicPartitionStateZNode.path(TP)
+    decided = LeaderIsrAndControllerEpoch(LeaderAndIsr(1, 2, [1, 2, 3], 7), 1)
+    env.zk.versions[path], env.zk.written[path] = 7, TopicPartitionStateZNode.encode(decided)
+    fetched(env, partition, 3, 1)
+    assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
+    assert not fetched(env, partition, 2, 2)
+    assert high_watermark(partition) == 1
+    make_leader(partition, [1, 2, 3], isr=[1, 2], epoch=3)
+    assert high_watermark(partition) == 2
 
 
 def test_a_caught_up_replica_outside_the_isr_holds_the_high_watermark_back(env: Env, partition: Partition) -> None:
@@ -528,8 +676,10 @@ def test_the_future_replica_takes_over_when_it_has_caught_up(
     assert not partition.maybe_replace_current_with_future_replica()
     partition.append_records_to_follower_or_future_replica(records(b"a", partition_leader_epoch=1), is_future=True)
     future_log = partition.get_replica_or_exception(-3).log
+    assert future_log is not None
     assert partition.maybe_replace_current_with_future_replica()
     assert partition.get_replica_or_exception().log is future_log
+    assert partition.get_replica_or_exception().epochs is future_log.leader_epoch_cache
     assert partition.get_replica(-3) is None
     assert len(partition.assigned_replicas) == 1
 

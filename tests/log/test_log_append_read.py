@@ -195,6 +195,17 @@ def test_batch_larger_than_a_segment(logs: Logs) -> None:
     assert (log.log_end_offset, log.size) == (0, 0)
 
 
+@pytest.mark.parametrize("preallocate", [False, True])
+def test_a_follower_takes_what_its_leader_accepted_under_larger_limits(logs: Logs, preallocate: bool) -> None:
+    large = concatenated([records_of(b"%d" % i * 100, initial_offset=i, partition_leader_epoch=0) for i in range(5)])
+    log = logs.create(log_config(max_message_bytes=100, segment_bytes=200, preallocate=preallocate))
+    log.append_as_follower(large)
+    log.append_as_follower(records_of(b"5" * 100, initial_offset=5, partition_leader_epoch=0))
+    assert (log.log_end_offset, log.number_of_segments) == (6, 2)
+    assert [segment.base_offset for segment in log.log_segments] == [0, 5]
+    assert [next(iter(log.read_uncommitted(i, 4096).records.records())).offset() for i in (0, 5)] == [0, 5]
+
+
 @pytest.mark.ported("LogTest.testMessageSizeCheck")
 def test_message_size_check(logs: Logs) -> None:
     second = records_of(b"change (I need more bytes)... blah blah blah.", b"More padding boo hoo")

@@ -16,6 +16,7 @@ from kafka_py.common.requests.fetch_request import FetchRequest
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
 from kafka_py.log.log import Log
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.delayed_operation import DelayedOperationPurgatory
@@ -27,6 +28,7 @@ from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.concurrent import AtomicBoolean
 from kafka_py.utils.timer.timer import Timer
 from kafka_py.utils.timer.timer_task import TimerTask
+from kafka_py.zk.zk_data import TopicPartitionStateZNode
 
 BROKER_ID = 1
 
@@ -101,6 +103,7 @@ class FakeZkClient:
         self.log_dir_events: list[int] = []
         self.topic_configs: dict[str, dict[str, str]] = {}
         self.on_read: Callable[[], None] | None = None
+        self.is_connected = True
 
     def get_entity_configs(self, root_entity_type: str, entity: str) -> dict[str, str]:
         return self.topic_configs.get(entity, {})
@@ -116,6 +119,10 @@ class FakeZkClient:
 
     def get_data_and_stat(self, path: str) -> tuple[bytes | None, Any]:
         return self.written.get(path), SimpleNamespace(version=self.versions.get(path, 0))
+
+    def get_topic_partition_state(self, partition: TopicPartition) -> LeaderIsrAndControllerEpoch | None:
+        data, stat = self.get_data_and_stat(TopicPartitionStateZNode.path(partition))
+        return None if data is None else TopicPartitionStateZNode.decode(data, stat)
 
     def propagate_isr_changes(self, changes: Iterable[TopicPartition]) -> None:
         self.isr_changes.append(set(changes))

@@ -16,6 +16,7 @@ from kafka_py.common.metrics.metrics import Metrics
 from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
+from kafka_py.server.abstract_fetcher_manager import FailedPartitions
 from kafka_py.server.quota_factory import QuotaFactory
 from kafka_py.server.replica_fetcher_blocking_send import ReplicaFetcherBlockingSend
 from kafka_py.server.replica_fetcher_thread import ReplicaFetcherThread
@@ -44,7 +45,7 @@ def test_a_fetcher_that_waits_for_a_silent_leader_stops_at_once(
     env.replica_manager.get_or_create_partition(TP).make_follower(0, partition_state(2, 1, [1, 2], [1, 2]), 0)
     thread = ReplicaFetcherThread(
         "ReplicaFetcherThread-0-2", 0, end_point(silent_leader), kafka_config(replica__fetch__backoff__ms=1),
-        env.replica_manager, metrics, Time.SYSTEM, cast("Any", QuotaFactory.UnboundedQuota),
+        FailedPartitions(), env.replica_manager, metrics, Time.SYSTEM, cast("Any", QuotaFactory.UnboundedQuota),
     )  # fmt: skip
     stopper = threading.Thread(target=thread.shutdown)
     try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import pathlib
-from collections.abc import Iterator
+import threading
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,8 +12,7 @@ import pytest
 
 from kafka_py.clients.client_response import ClientResponse
 from kafka_py.cluster.broker_end_point import BrokerEndPoint
-from kafka_py.common.errors import KafkaException, KafkaStorageException
-from kafka_py.common.internals.fatal_exit_error import FatalExitError
+from kafka_py.common.errors import KafkaStorageException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.abstract_response import AbstractResponse
@@ -24,7 +24,12 @@ from kafka_py.common.requests.list_offset_response import ListOffsetResponse
 from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
 from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
 from kafka_py.common.topic_partition import TopicPartition
-from kafka_py.server.abstract_fetcher_manager import BrokerAndInitialOffset, BrokerIdAndFetcherId
+from kafka_py.metrics.yammer import Metrics
+from kafka_py.server.abstract_fetcher_manager import (
+    BrokerAndInitialOffset,
+    BrokerIdAndFetcherId,
+    FailedPartitions,
+)
 from kafka_py.server.abstract_fetcher_thread import PartitionFetchState
 from kafka_py.server.fetch_session import FetchManager, FetchSessionCache
 from kafka_py.server.quota_factory import QuotaFactory
@@ -48,11 +53,13 @@ class Link(BlockingSend):
         self.fail: Exception | None = None
         self.override: dict[TopicPartition, EpochEndOffset] = {}
         self.error: Errors | None = None
+        self.meanwhile: dict[type[AbstractRequest], Callable[[], object]] = {}
         self.closing = self.closed = 0
 
     def send_request(self, request_builder: AbstractRequest.Builder) -> ClientResponse:
         request = request_builder.build()
         self.requests.append(request)
+        self.meanwhile.pop(type(request), lambda: None)()
         if self.fail is not None:
             raise self.fail
         response: AbstractResponse
@@ -133,6 +140,7 @@ class Pair:
         config.replica_fetch_max_bytes = 1 << 20
         config.originals = dict
         self.link = Link(self.leader)
+        self.failed_partitions = FailedPartitions()
         self.threads: list[ReplicaFetcherThread] = []
         self.thread = self.new_thread()
 
@@ -142,6 +150,7 @@ class Pair:
             0,
             BrokerEndPoint(LEADER, "host2", 9092),
             cast("Any", self.follower.config),
+            self.failed_partitions,
             self.follower.replica_manager,
             cast("Any", None),
             self.follower.time,
@@ -363,19 +372,86 @@ def test_a_follower_behind_the_leaders_start_begins_anew(pair: Pair) -> None:
     )
 
 
-def test_a_follower_ahead_of_the_leader_cuts_or_halts(pair: Pair) -> None:
+def follower_ahead(pair: Pair) -> None:
+    """The follower has three records, the leader none."""
     pair.assign(fetch=False)
     follower = pair.follower.replica_manager.get_or_create_partition(TP)
     for i in range(3):
         follower.append_records_to_follower_or_future_replica(
             records(b"x", initial_offset=i, partition_leader_epoch=1), False
         )
-    with pytest.raises(FatalExitError):
-        pair.thread.handle_offset_out_of_range(TP)
-    assert pair.end(pair.follower) == 3
-    pair.follower.zk.topic_configs[TP.topic] = {"unclean.leader.election.enable": "true"}
-    assert pair.thread.handle_offset_out_of_range(TP) == 0
+
+
+def ready_to_fetch(pair: Pair, offset: int) -> None:
+    """The follower has truncated its log and is about to fetch from `offset`."""
+    pair.thread.partition_states[TP] = PartitionFetchState(pair.follower.time, offset)
+
+
+def test_a_follower_ahead_of_the_leader_cuts(pair: Pair) -> None:
+    follower_ahead(pair)
+    ready_to_fetch(pair, 3)
+    pair.thread.do_work()
     assert pair.end(pair.follower) == 0
+    assert pair.thread.partition_states[TP].fetch_offset == 0
+    assert pair.thread.partition_states[TP].is_ready_for_fetch
+
+
+def test_while_the_leader_is_asked_for_its_offsets_the_partition_can_be_taken_away(pair: Pair) -> None:
+    follower_ahead(pair)
+    ready_to_fetch(pair, 3)
+    thread = threading.Thread(target=pair.thread.remove_partitions, args=([TP],))
+    is_blocked: list[bool] = []
+
+    def take_away() -> None:
+        thread.start()
+        thread.join(10)
+        is_blocked.append(thread.is_alive())
+
+    pair.link.meanwhile[ListOffsetRequest] = take_away
+    pair.thread.do_work()
+    thread.join()
+    assert is_blocked == [False]
+    assert pair.end(pair.follower) == 3, "it is somebody else's by now"
+    assert pair.thread.partition_states == {}
+
+
+def test_offsets_of_a_leader_that_cannot_be_asked_are_asked_for_again(pair: Pair) -> None:
+    pair.follower.config.replica_fetch_backoff_ms = 1000
+    follower_ahead(pair)
+    ready_to_fetch(pair, 3)
+
+    def fail() -> None:
+        raise OSError("injected")
+
+    pair.link.meanwhile[ListOffsetRequest] = fail
+    pair.thread.do_work()
+    assert pair.thread.partition_states[TP].is_delayed
+    pair.follower.time.sleep(1000)
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 0
+
+
+def test_an_answer_about_epochs_counts_only_for_the_partition_as_it_was_when_asked(pair: Pair) -> None:
+    pair.assign()
+    for value in (b"a", b"b", b"c"):
+        pair.leader.append(TP, records(value), acks=1)
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 3
+    pair.thread.remove_partitions([TP])
+    pair.thread.add_partitions({TP: 0})
+    pair.link.override = {TP: EpochEndOffset.of(1)}
+
+    def give_anew() -> None:  # with a newer leader epoch, in which record 1 and 2 are good
+        pair.thread.remove_partitions([TP])
+        pair.thread.add_partitions({TP: 2})
+
+    pair.link.meanwhile[OffsetsForLeaderEpochRequest] = give_anew
+    pair.thread.maybe_truncate()
+    assert pair.end(pair.follower) == 3
+    assert pair.thread.partition_states[TP].is_truncating_log
+    pair.link.override = {}
+    pair.thread.maybe_truncate()
+    assert pair.thread.partition_states[TP].fetch_offset == 3
 
 
 def test_an_initial_offset_below_zero_is_asked_for(pair: Pair) -> None:
@@ -410,26 +486,58 @@ def test_other_errors_pause_too(pair: Pair, error: Errors) -> None:
     assert pair.thread.partition_states[TP].is_delayed
 
 
-def test_a_storage_error_stops_the_partition_another_error_the_thread(
-    pair: Pair, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize("error", [KafkaStorageException("injected"), RuntimeError("injected")])
+def test_a_partition_that_cannot_be_appended_to_is_given_up_and_the_others_go_on(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    pair.follower.config.replica_fetch_backoff_ms = 1000
-    pair.assign()
-    pair.leader.append(TP, records(b"a"), acks=1)
+    for tp in (TP, TP1):
+        pair.assign(tp)
+        pair.leader.append(tp, records(b"a"), acks=1)
+    process = pair.thread.process_partition_data
 
-    def fail_with(e: Exception) -> None:
-        def fail(*args: Any) -> None:
-            raise e
+    def fail(tp: TopicPartition, *args: Any) -> None:
+        if tp == TP:
+            raise error
+        process(tp, *args)
 
-        monkeypatch.setattr(pair.thread, "process_partition_data", fail)
-
-    fail_with(KafkaStorageException("injected"))
+    monkeypatch.setattr(pair.thread, "process_partition_data", fail)
     pair.thread.do_work()
-    assert pair.thread.partition_states[TP].is_delayed
-    pair.follower.time.sleep(1000)
-    fail_with(RuntimeError("injected"))
-    with pytest.raises(KafkaException, match="Error processing data for partition topic-0 offset 0"):
-        pair.thread.do_work()
+    assert pair.end(pair.follower, TP1) == 1
+    assert list(pair.thread.partition_states) == [TP1]
+    assert pair.failed_partitions.contains(TP)
+    assert pair.failed_partitions.size == 1
+    pair.leader.append(TP1, records(b"b"), acks=1)
+    pair.thread.do_work()
+    assert pair.end(pair.follower, TP1) == 2
+
+
+@pytest.mark.parametrize("error", [KafkaStorageException("injected"), RuntimeError("injected")])
+def test_a_partition_that_cannot_be_truncated_is_given_up_and_the_others_go_on(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    for tp in (TP, TP1):
+        pair.assign(tp)
+        pair.leader.append(tp, records(b"a"), acks=1)
+    truncate_to = pair.follower.log_manager.truncate_to
+
+    def fail(offsets: dict[TopicPartition, int], is_future: bool) -> None:
+        if TP in offsets:
+            raise error
+        truncate_to(offsets, is_future)
+
+    monkeypatch.setattr(pair.follower.log_manager, "truncate_to", fail)
+    pair.thread.do_work()
+    assert (pair.end(pair.follower), pair.end(pair.follower, TP1)) == (0, 1)
+    assert pair.failed_partitions.contains(TP)
+    assert not pair.failed_partitions.contains(TP1)
+
+
+def test_a_partition_without_replica_is_given_up(pair: Pair) -> None:
+    pair.assign()
+    pair.thread.do_work()
+    pair.follower.replica_manager._all_partitions.remove(TP)
+    pair.thread.do_work()
+    assert pair.failed_partitions.contains(TP)
 
 
 def test_an_offline_replica_is_left_out(pair: Pair) -> None:
@@ -494,6 +602,7 @@ class OneTurnManager(ReplicaFetcherManager):
             fetcher_id,
             source_broker,
             self._broker_config,
+            self.failed_partitions,
             self._replica_manager,
             self._metrics,
             self._time,
@@ -541,3 +650,56 @@ def test_partitions_fall_to_the_same_threads_as_in_kafka(pair: Pair) -> None:
     assert [manager.get_fetcher_id("topic", p) for p in range(4)] == [
         (31 * 110546223 + p) % 2**31 % 4 for p in range(4)
     ]
+
+
+def gauge(manager: OneTurnManager, name: str) -> object:
+    metric = Metrics.default_registry().all_metrics()[manager.metric_name(name, {"clientId": "Replica"})]
+    return metric.value()  # type: ignore[attr-defined]
+
+
+def test_failed_partitions_get_another_chance_when_they_are_given_again_or_taken_away(pair: Pair) -> None:
+    manager = OneTurnManager(pair)
+    broker = BrokerEndPoint(LEADER, "host2", 9092)
+    pair.assign(fetch=False)
+    try:
+        for tp in (TP, TP1):
+            manager.failed_partitions.add(tp)
+        assert gauge(manager, "FailedPartitionsCount") == 2
+        manager.add_fetcher_for_partitions({TP: BrokerAndInitialOffset(broker, 0)})
+        assert not manager.failed_partitions.contains(TP)
+        manager.remove_fetcher_for_partitions([TP1])
+        assert gauge(manager, "FailedPartitionsCount") == 0
+    finally:
+        manager.shutdown()
+
+
+def test_a_thread_that_has_died_is_replaced_and_its_partitions_are_fetched_again(
+    pair: Pair, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manager = OneTurnManager(pair)
+    broker = BrokerEndPoint(LEADER, "host2", 9092)
+    for tp in (TP, TP1):
+        pair.assign(tp, fetch=False)
+        pair.leader.append(tp, records(b"a"), acks=1)
+    try:
+        with monkeypatch.context() as patch:
+
+            def die(*args: Any) -> None:
+                raise RuntimeError("injected")
+
+            patch.setattr(ReplicaFetcherThread, "build_leader_epoch_request", die)
+            manager.add_fetcher_for_partitions({TP: BrokerAndInitialOffset(broker, 0)})
+            (dead,) = manager.fetcher_thread_map.values()
+            dead.join()
+        assert gauge(manager, "DeadThreadCount") == 1
+        manager.add_fetcher_for_partitions({TP1: BrokerAndInitialOffset(broker, 0)})
+        (thread,) = manager.fetcher_thread_map.values()
+        assert thread is not dead
+        assert gauge(manager, "DeadThreadCount") == 0
+        for _ in range(500):
+            if pair.end(pair.follower) == pair.end(pair.follower, TP1) == 1:
+                break
+            thread.join(0.01)
+        assert (pair.end(pair.follower), pair.end(pair.follower, TP1)) == (1, 1)
+    finally:
+        manager.shutdown()

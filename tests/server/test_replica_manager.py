@@ -486,10 +486,11 @@ def test_stop_replica_with_and_without_deletion(env: Env) -> None:
 
 
 def test_stopping_an_offline_partition_is_a_storage_error(env: Env) -> None:
-    env.replica_manager.mark_partition_offline(TP)
-    assert env.replica_manager.stop_replicas(StopReplicaRequest(0, 0, 1, True, {TP}))[0] == {
-        TP: Errors.KAFKA_STORAGE_ERROR
-    }
+    manager = env.replica_manager
+    manager.mark_partition_offline(TP)
+    for _ in range(2):  # the controller tries again
+        assert manager.stop_replicas(StopReplicaRequest(0, 0, 1, True, {TP}))[0] == {TP: Errors.KAFKA_STORAGE_ERROR}
+        assert manager.get_partition(TP) is manager.OFFLINE_PARTITION
 
 
 # ---- high watermark checkpoint
@@ -587,6 +588,46 @@ def test_a_failed_log_directory_takes_its_partitions_offline(env: Env, tmp_path:
     with pytest.raises(KafkaStorageException):
         manager.get_replica_or_exception(TP)
     assert manager.offline_replica_count.value() == 2
+
+
+def test_the_controller_hears_of_a_failed_directory_when_zookeeper_is_back(
+    env: Env, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    obey(env, leader_and_isr({TP: (1, [1])}))
+    manager = env.replica_manager
+    with monkeypatch.context() as patch:
+
+        def away(broker_id: int) -> None:
+            raise OSError("injected")
+
+        patch.setattr(env.zk, "propagate_log_dir_event", away)
+        manager.handle_log_dir_failure(str(tmp_path))
+        assert manager.get_partition(TP) is manager.OFFLINE_PARTITION
+        env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+    assert env.zk.log_dir_events == []
+    env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+    assert env.zk.log_dir_events == [1]
+    env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+    assert env.zk.log_dir_events == [1], "told once"
+
+
+def test_an_error_with_one_failed_directory_is_logged_and_the_next_one_is_handled(
+    env: Env, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    handled: list[str] = []
+
+    def handle(directory: str) -> None:
+        handled.append(directory)
+        if directory == "/first":
+            raise OSError("injected")
+
+    monkeypatch.setattr(env.replica_manager, "handle_log_dir_failure", handle)
+    handler = ReplicaManager.LogDirFailureHandler(env.replica_manager, "LogDirFailureHandler", False)
+    for directory in ("/first", "/second"):
+        env.log_manager.channel._offline_log_dir_queue.offer(directory)
+        handler.do_work()
+    assert handled == ["/first", "/second"]
+    assert "Error while taking log directory /first out of service" in caplog.text
 
 
 def test_the_handler_thread_takes_directories_from_the_channel(env: Env, tmp_path: pathlib.Path) -> None:

@@ -459,3 +459,10 @@ def test_metrics_have_kafkas_names(zk_connect: str) -> None:
 
 def test_broker_info_is_a_value() -> None:
     assert replace(info(1), version=2) != info(1)
+
+
+def test_a_closed_client_is_not_connected(zk_connect: str) -> None:
+    client = KafkaZkClient.create(zk_connect, False, 6000, 6000, 100, Time.SYSTEM)
+    assert client.is_connected
+    client.close()
+    assert not client.is_connected
