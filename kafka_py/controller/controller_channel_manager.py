@@ -6,7 +6,7 @@ Mirrors: core/src/main/scala/kafka/controller/ControllerChannelManager.scala @ 1
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafka_py.api.api_version import KAFKA_0_9_0, KAFKA_0_10_0_IV1, KAFKA_0_10_2_IV0, KAFKA_1_0_IV0
 from kafka_py.api.leader_and_isr import LeaderAndIsr
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kafka_py.server.kafka_config import KafkaConfig
 
 ResponseCallback = Callable[["AbstractResponse"], None]
+T = TypeVar("T")
 
 
 class QueueItem(NamedTuple):
@@ -360,6 +361,7 @@ class ControllerBrokerRequestBatch(Logging):
 
     Mirrors: kafka.controller.ControllerBrokerRequestBatch
     Thread:  controller-event-thread owns every field.
+    Differs: requests to brokers that are not live are dropped here, as from 2.2 on (KAFKA-7235).
     """
 
     def __init__(self, controller: KafkaController, state_change_logger: StateChangeLogger) -> None:
@@ -494,11 +496,16 @@ class ControllerBrokerRequestBatch(Logging):
                 self.error(left, "stop replica requests", self.stop_replica_request_map, e)
             raise IllegalStateException(str(e)) from e
 
+    def _of_live_brokers(self, request_map: dict[int, T]) -> list[tuple[int, T]]:
+        """Without brokers that are gone, or have bounced: a new life must not hear what was meant for the old one."""
+        live = self.controller_context.live_or_shutting_down_broker_ids
+        return [(broker_id, wanted) for broker_id, wanted in request_map.items() if broker_id in live]
+
     def _send_leader_and_isr(self, controller_epoch: int) -> None:
         controller = self._controller
         log = self._state_change_logger.with_controller_epoch(controller_epoch)
         version = 1 if controller.config.inter_broker_protocol_version >= KAFKA_1_0_IV0 else 0
-        for broker_id, states in self.leader_and_isr_request_map.items():
+        for broker_id, states in self._of_live_brokers(self.leader_and_isr_request_map):
             for tp, state in states.items():
                 kind = "become-leader" if broker_id == state.base_partition_state.leader else "become-follower"
                 log.trace(
@@ -538,7 +545,8 @@ class ControllerBrokerRequestBatch(Logging):
             dict(self.update_metadata_request_partition_info_map),
             {self._update_metadata_broker(b, version) for b in self.controller_context.live_or_shutting_down_brokers},
         )
-        for broker_id in self.update_metadata_request_broker_set:
+        live = self.controller_context.live_or_shutting_down_broker_ids
+        for broker_id in self.update_metadata_request_broker_set & live:
             self._controller.send_request(broker_id, ApiKeys.UPDATE_METADATA, request, None)
         self.update_metadata_request_broker_set.clear()
         self.update_metadata_request_partition_info_map.clear()
@@ -563,7 +571,7 @@ class ControllerBrokerRequestBatch(Logging):
         return UpdateMetadataRequest.Broker(broker.id, end_points, broker.rack)
 
     def _send_stop_replica(self, controller_epoch: int) -> None:
-        for broker_id, infos in self.stop_replica_request_map.items():
+        for broker_id, infos in self._of_live_brokers(self.stop_replica_request_map):
             for delete in (True, False):
                 self.debug(
                     "The stop replica request (delete = %s) sent to broker %s is %s",

@@ -260,6 +260,19 @@ def test_brokers(zk: KafkaZkClient) -> None:
     assert zk.get_all_brokers_in_cluster == [info(i).broker for i in (1, 2, 10)]
 
 
+def test_each_life_of_a_broker_has_an_epoch(zk: KafkaZkClient) -> None:
+    zk.create_top_level_paths()
+    zk.register_broker_in_zk(info(1))
+    zk.register_broker_in_zk(info(2))
+    first = zk.get_all_broker_and_epochs_in_cluster
+    assert first[info(1).broker] < first[info(2).broker]
+    zk.update_broker_info_in_zk(info(2))  # is no new life
+    zk.delete_path("/brokers/ids/1")
+    zk.register_broker_in_zk(info(1))
+    assert zk.get_all_broker_and_epochs_in_cluster[info(1).broker] > first[info(2).broker]
+    assert zk.get_all_broker_and_epochs_in_cluster[info(2).broker] == first[info(2).broker]
+
+
 @pytest.mark.ported("KafkaZkClientTest.testUpdateBrokerInfo")
 def test_update_broker(zk: KafkaZkClient) -> None:
     zk.create_top_level_paths()
