@@ -251,7 +251,10 @@ class RequestSendThread(ShutdownableThread):
     """Sends one broker its requests, one at a time and in order, for as long as it takes.
 
     Mirrors: kafka.controller.RequestSendThread
-    Thread:  Controller-{id}-to-broker-{b}-send-thread owns the network client.
+    Thread:  Controller-{id}-to-broker-{b}-send-thread owns the network client, all but initiate_close.
+    Differs: once it is asked to stop it waits no longer for a broker that does not answer, as from 2.1.1 on
+        (KAFKA-7576). In 1.1.1 the controller's only thread stands still until request.timeout.ms is over, and with it
+        the elections for what the hung broker led.
     """
 
     def __init__(
@@ -277,6 +280,13 @@ class RequestSendThread(ShutdownableThread):
         self.state_change_logger = state_change_logger  # const
         self._socket_timeout_ms: int = config.controller_socket_timeout_ms  # const
         self.log_ident = f"[RequestSendThread controllerId={controller_id}] "  # const
+
+    def initiate_shutdown(self) -> bool:
+        """Ask the thread to stop, also while it waits for a broker that does not answer."""
+        if not super().initiate_shutdown():
+            return False
+        self.network_client.initiate_close()
+        return True
 
     def do_work(self) -> None:
         """Take the next request and send it until the broker has answered or this thread is shut down."""
