@@ -169,6 +169,10 @@ class MetadataCache(Logging):
         """The brokers the controller counts as alive."""
         return list(self._snapshot.alive_brokers.values())
 
+    def get_alive_broker_node(self, broker_id: int, listener_name: ListenerName) -> Node | None:
+        """Where a broker that is alive has that listener; None for a dead one, and for one without it [3.0]."""
+        return self._get_alive_endpoint(self._snapshot, broker_id, listener_name)
+
     def get_partition_info(self, topic: str, partition_id: int) -> UpdateMetadataRequest.PartitionState | None:
         """Leader, ISR and replicas of a partition; None for one that is not known."""
         partitions = self._snapshot.cache.get(topic)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import signal
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
-from kafka_py.testing.local_cluster import LocalCluster
+from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from kafka_py.zk.zk_data import ControllerZNode, TopicPartitionStateZNode
 from tests.integration.support import children, wait_until, zookeeper
 
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.slow
 
 HOUR = "3600000"
+TOLD_TO_STOP = re.compile("Starting controlled shutdown")
 SHORT_SESSION = {"zookeeper.session.timeout.ms": "2000"}
 
 
@@ -65,3 +67,53 @@ def leader_of(client: KazooClient, topic: str) -> int | None:
     data, stat = client.get(path)
     state = TopicPartitionStateZNode.decode(data, stat)
     return None if state is None else state.leader_and_isr.leader
+
+
+class TestStopWithoutZooKeeper:
+    """Two brokers, one of which is the controller, with a partition that has to be led by the other one."""
+
+    @pytest.fixture
+    def pair(self, tmp_path: pathlib.Path, request: pytest.FixtureRequest) -> Iterator[LocalCluster]:
+        with LocalCluster(2, home=tmp_path, properties=request.param) as started:
+            admin = AdminClient({"bootstrap.servers": started.bootstrap_servers})
+            topics = [NewTopic(f"led-by-{n}", 1, replica_assignment=[[n, 1 - n]]) for n in (0, 1)]
+            for future in admin.create_topics(topics).values():
+                future.result(30)
+            assert started.zookeeper is not None
+            yield started
+            started.zookeeper.kill()
+            for broker in started.brokers:
+                broker.process.kill()
+
+    @pytest.mark.parametrize("pair", [{"request.timeout.ms": "3000"}], indirect=True, ids=[""])
+    @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSTOP], ids=["gone", "silent"])
+    def test_brokers_stop_in_order(self, pair: LocalCluster, how: signal.Signals) -> None:
+        self.take_zookeeper_away(pair, how)
+        for broker in pair.brokers:
+            broker.process.signal(signal.SIGTERM)
+        for broker in pair.brokers:
+            self.check_end(broker)
+
+    @pytest.mark.parametrize(
+        "pair", [{"request.timeout.ms": HOUR, "zookeeper.connection.timeout.ms": HOUR}], indirect=True, ids=[""]
+    )
+    def test_a_second_signal_ends_all_waits(self, pair: LocalCluster) -> None:
+        self.take_zookeeper_away(pair, signal.SIGKILL)
+        for broker in pair.brokers:
+            broker.process.signal(signal.SIGTERM)
+            broker.process.wait_for(TOLD_TO_STOP)
+            broker.process.signal(signal.SIGTERM)
+            self.check_end(broker)
+
+    @staticmethod
+    def take_zookeeper_away(cluster: LocalCluster, how: signal.Signals) -> None:
+        assert cluster.zookeeper is not None
+        cluster.zookeeper.signal(how)
+
+    @staticmethod
+    def check_end(broker: LocalBroker) -> None:
+        """By itself, and with its logs marked as closed in order."""
+        wait_until(lambda: not broker.process.is_running, 120, f"the end of broker {broker.id}")
+        assert broker.process.stop() == 0
+        assert "shut down completed" in broker.process.text()
+        assert (broker.log_dirs[0] / ".kafka_cleanshutdown").exists()
