@@ -100,7 +100,8 @@ class ControllerChannelManager(KafkaMetricsGroup):
 
     Mirrors: kafka.controller.ControllerChannelManager
     Locks:   _broker_lock guards the map of brokers; the event thread changes it, metrics threads read it.
-    Differs: TotalQueueSize ends with its manager; in the original it shows the queues of the first term for ever.
+    Differs: TotalQueueSize ends with its manager; in the original it shows the queues of the first term for ever. The
+        brokers are told what they hear over their control plane, if there is one, as from 2.2 on (KIP-291).
     """
 
     QUEUE_SIZE_METRIC_NAME = "QueueSize"
@@ -174,8 +175,10 @@ class ControllerChannelManager(KafkaMetricsGroup):
         config = self._config
         queue: LinkedBlockingQueue[QueueItem] = LinkedBlockingQueue()
         self.debug("Controller %s trying to connect to broker %s", config.broker_id, broker.id)
-        node = broker.node(config.inter_broker_listener_name)
-        client = self._network_client(node)
+        listener_name = config.control_plane_listener_name or config.inter_broker_listener_name
+        security_protocol = config.control_plane_security_protocol or config.inter_broker_security_protocol
+        node = broker.node(listener_name)
+        client = self._network_client(node, listener_name, security_protocol)
         name = f"Controller-{config.broker_id}-to-broker-{broker.id}-send-thread"
         if self._thread_name_prefix is not None:
             name = f"{self._thread_name_prefix}:{name}"
@@ -193,11 +196,11 @@ class ControllerChannelManager(KafkaMetricsGroup):
         self.new_gauge(self.QUEUE_SIZE_METRIC_NAME, queue.size, self._queue_size_tags(broker.id))
         self._broker_state_info[broker.id] = ControllerBrokerStateInfo(client, node, queue, thread)
 
-    def _network_client(self, node: Node) -> NetworkClient:
+    def _network_client(
+        self, node: Node, listener_name: ListenerName, security_protocol: SecurityProtocol
+    ) -> NetworkClient:
         config = self._config
-        builder = ChannelBuilders.client_channel_builder(
-            config.inter_broker_security_protocol, config, config.inter_broker_listener_name
-        )
+        builder = ChannelBuilders.client_channel_builder(security_protocol, config, listener_name)
         log_context = f"[Controller id={config.broker_id}, targetBrokerId={node.id}] "
         selector = Selector(
             NetworkReceive.UNLIMITED,

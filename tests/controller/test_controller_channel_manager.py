@@ -76,3 +76,25 @@ def test_nobody_waits_for_a_broker_that_hangs(silent_broker: socket.socket, mana
     event_thread.join()  # the connection is closed now, which ends any wait
     assert not stands_still
     assert manager._broker_state_info == {}
+
+
+@pytest.mark.parametrize("control_plane", [True, False])
+def test_brokers_are_told_over_their_control_plane(
+    silent_broker: socket.socket, managers: Any, control_plane: bool
+) -> None:
+    props = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+    }
+    if control_plane:
+        props["control.plane.listener.name"] = "CONTROLLER"
+    with socket.create_server(("127.0.0.1", 0)) as other:
+        clients, controllers = (other, silent_broker) if control_plane else (silent_broker, other)
+        managers(end_point(clients), end_point(controllers, "CONTROLLER"), **props)
+        connection, _ = silent_broker.accept()
+        with connection:
+            connection.settimeout(30)
+            assert connection.recv(4)
+            other.settimeout(0)
+            with pytest.raises(BlockingIOError):
+                other.accept()

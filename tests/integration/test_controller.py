@@ -5,6 +5,7 @@ from __future__ import annotations
 import pathlib
 import re
 import signal
+import urllib.request
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from kafka_py.zk.zk_data import ControllerZNode, TopicPartitionStateZNode
+from tests.integration.clients import create_topic, wait_for_leaders
 from tests.integration.support import children, wait_until, zookeeper
 
 if TYPE_CHECKING:
@@ -67,6 +69,31 @@ def leader_of(client: KazooClient, topic: str) -> int | None:
     data, stat = client.get(path)
     state = TopicPartitionStateZNode.decode(data, stat)
     return None if state is None else state.leader_and_isr.leader
+
+
+def test_what_the_controller_says_comes_over_the_control_plane(tmp_path: pathlib.Path) -> None:
+    """A topic is created over the other listener, and the requests that make its leader come over this one."""
+    listeners = {
+        "listeners": "PLAINTEXT://127.0.0.1:0,CONTROLLER://127.0.0.1:0",
+        "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,CONTROLLER:PLAINTEXT",
+        "control.plane.listener.name": "CONTROLLER",
+    }
+    with LocalCluster(home=tmp_path, properties=listeners) as cluster:
+        [broker] = cluster.brokers
+        opened = re.findall(r"Opened wildcard endpoint (\S+) \(kafka.network.(\w+)\)", broker.process.text())
+        clients_address = next(address for address, kind in opened if kind == "DataPlaneAcceptor")
+        before = requests_on(broker, "CONTROLLER")
+        create_topic(clients_address, "t")
+        wait_for_leaders(clients_address, "t", 1)
+        told = before + 2  # LeaderAndIsr and UpdateMetadata
+        wait_until(lambda: requests_on(broker, "CONTROLLER") >= told, what="their answers")
+
+
+def requests_on(broker: LocalBroker, listener: str) -> int:
+    with urllib.request.urlopen(f"http://127.0.0.1:{broker.metrics_port}/metrics", timeout=30) as answer:
+        text = answer.read().decode()
+    name = "kafka_server_socket_server_metrics_request_total"
+    return sum(int(float(n)) for n in re.findall(rf'^{name}{{listener="{listener}".*}} (\S+)$', text, re.MULTILINE))
 
 
 class TestStopWithoutZooKeeper:
