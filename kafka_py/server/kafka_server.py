@@ -82,9 +82,9 @@ class KafkaServer(KafkaServerIdentity):
     Mirrors: kafka.server.KafkaServer
     Thread: startup on the main thread, shutdown on that of the shutdown hook.
     Differs: one pool of handlers per plane, as in 3.7.1; the metrics endpoint starts where Kafka loads its own; the
-        garbage collector's generations are frozen when start-up is done. A stop ends whether ZooKeeper answers or not:
-        the controller is looked up in the metadata cache, as from 3.0 on (KAFKA-9189), and whoever waits for
-        ZooKeeper's connection is told within zookeeper.connection.timeout.ms that it does not come.
+        garbage collector's generations are frozen before the first request is served. A stop ends whether ZooKeeper
+        answers or not: the controller is looked up in the metadata cache, as from 3.0 on (KAFKA-9189), and whoever
+        waits for ZooKeeper's connection is told within zookeeper.connection.timeout.ms that it does not come.
     Left out: notifyClusterListeners for KafkaMetricsReporters -- there are none; the group coordinator -- comes with
         the group APIs
     """
@@ -227,9 +227,6 @@ class KafkaServer(KafkaServerIdentity):
             self._startup_complete.set(True)
             self._is_starting_up.set(False)
             AppInfoParser.register_app_info(self._jmx_prefix, str(self.config.broker_id), self.metrics)
-            # What is there now stays: the collector need not look at it again.
-            gc.collect()
-            gc.freeze()
             self.info("started")
         except BaseException as e:
             self.fatal("Fatal error during KafkaServer startup. Prepare to shutdown", exc=e)
@@ -347,6 +344,10 @@ class KafkaServer(KafkaServerIdentity):
         # Whoever can be reconfigured is known before the first notification may come.
         config.dynamic_config.add_reconfigurables(self)
         self._start_dynamic_config_manager()
+        # What is there now stays: the collector need not look at it again. It stops all threads while it looks, so it
+        # does that before anybody waits for an answer.
+        gc.collect()
+        gc.freeze()
         # a listener that cannot be opened ends the start-up
         self.socket_server.enable_request_processing({}).join()
 

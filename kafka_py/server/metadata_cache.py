@@ -160,6 +160,11 @@ class MetadataCache(Logging):
         cache = self._snapshot.cache
         return {topic for topic in topics if topic not in cache}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the controller has said nothing yet: whatever it says names a broker."""
+        return not self._snapshot.alive_brokers
+
     def is_broker_alive(self, broker_id: int) -> bool:
         """Whether the controller counts the broker as alive."""
         return broker_id in self._snapshot.alive_brokers

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import pathlib
 import re
 import signal
+import socket
+import struct
+import threading
 import urllib.request
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -16,6 +20,7 @@ from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from kafka_py.zk.zk_data import ControllerZNode, TopicPartitionStateZNode
 from tests.integration.clients import create_topic, wait_for_leaders
 from tests.integration.support import children, wait_until, zookeeper
+from tests.integration.wire import METADATA
 
 if TYPE_CHECKING:
     from kazoo.client import KazooClient
@@ -69,6 +74,43 @@ def leader_of(client: KazooClient, topic: str) -> int | None:
     data, stat = client.get(path)
     state = TopicPartitionStateZNode.decode(data, stat)
     return None if state is None else state.leader_and_isr.leader
+
+
+def test_who_comes_early_hears_of_a_controller(embedded_cluster: LocalCluster, tmp_path: pathlib.Path) -> None:
+    """A client that has waited for the port to open, as one with a bootstrap list does."""
+    with socket.create_server(("127.0.0.1", 0)) as chooser:
+        port = chooser.getsockname()[1]
+    address = f"PLAINTEXT://127.0.0.1:{port}"
+    log_dir = str(tmp_path / "data")
+    connect = embedded_cluster.zookeeper_connect + "/early"
+    early = LocalBroker(
+        7, tmp_path, {"broker.id": "7", "listeners": address, "log.dirs": log_dir, "zookeeper.connect": connect}
+    )
+    answers: list[tuple[int, int]] = []
+    client = threading.Thread(target=lambda: answers.append(ask_for_metadata(port)))
+    client.start()
+    try:
+        early.start()
+        client.join()
+    finally:
+        early.process.stop()
+    assert answers == [(1, 7)]
+
+
+def ask_for_metadata(port: int) -> tuple[int, int]:
+    """How many brokers there are, and which one is the controller, in the answer to the first request served."""
+
+    def connect() -> socket.socket | None:
+        with contextlib.suppress(OSError):
+            return socket.create_connection(("127.0.0.1", port), 60)
+        return None
+
+    with wait_until(connect, 60, "the port") as connection:
+        connection.sendall(struct.pack(">ihhihi", 14, METADATA, 1, 0, -1, 0))  # of no topic
+        with connection.makefile("rb") as reader:
+            answer = reader.read(int.from_bytes(reader.read(4), "big"))
+    # Behind the correlation id the brokers; before the topics, of which there are none, the controller.
+    return int.from_bytes(answer[4:8], "big"), int.from_bytes(answer[-8:-4], "big", signed=True)
 
 
 def test_what_the_controller_says_comes_over_the_control_plane(tmp_path: pathlib.Path) -> None:

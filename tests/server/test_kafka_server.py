@@ -264,6 +264,7 @@ def test_startup_order() -> None:
             "KafkaRequestHandlerPool",
             "config.dynamic_config.add_reconfigurables",
             "dynamic_config_manager.startup",
+            "gc.freeze",
             "socket_server.enable_request_processing",
             "AppInfoParser.register_app_info",
         ],
