@@ -75,9 +75,9 @@ class ControlledShutdownClient:
         self._network_client.close(node.id_string())
 
     def ask(self, node: Node, version: int) -> ControlledShutdownResponse:
-        """Ask to move this broker's leaders; OSError without an answer in time, or one of these after initiate_close:
+        """Ask to move this broker's leaders.
 
-        OSError, DisconnectException.
+        Raises OSError when no answer comes in time; after initiate_close that, or DisconnectException.
         """
         timeout_ms = self._config.controller_socket_timeout_ms
         if not NetworkClientUtils.await_ready(self._network_client, node, self._time, timeout_ms):
