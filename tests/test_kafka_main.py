@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import pathlib
+import signal
+import threading
 from collections.abc import Iterator
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
@@ -99,3 +103,17 @@ def test_brokers_are_known_by_their_command_line(
     assert killed == [11]
     assert kafka_server_stop.main(["/elsewhere/server.properties"]) == 1
     assert capsys.readouterr().out == "No kafka server to stop\n"
+
+
+def test_the_second_signal_hurries_the_stop(monkeypatch: pytest.MonkeyPatch) -> None:
+    handlers: dict[int, Any] = {}
+    monkeypatch.setattr(signal, "signal", handlers.__setitem__)
+    done: list[str] = []
+    startable = SimpleNamespace(shutdown=lambda: done.append("stop"), hurry_shutdown=lambda: done.append("hurry"))
+    Kafka._register_signals(cast("Any", startable))
+    for number in (signal.SIGTERM, signal.SIGINT, signal.SIGHUP):
+        handlers[number](number, None)
+        for thread in threading.enumerate():
+            if thread.name.startswith("kafka-shutdown-"):
+                thread.join()
+    assert done == ["stop", "hurry"]

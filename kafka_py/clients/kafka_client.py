@@ -60,6 +60,14 @@ class KafkaClient(ABC):
         """Close one connection, or without an id everything; the requests end silently."""
 
     @abstractmethod
+    def initiate_close(self) -> None:
+        """Have whoever waits in poll stop waiting, and nobody wait any more; any thread [2.1.1]."""
+
+    @abstractmethod
+    def active(self) -> bool:
+        """Whether nobody has begun to close it [2.1.1]."""
+
+    @abstractmethod
     def least_loaded_node(self, now: int) -> Node | None:
         """The node with the fewest requests in flight."""
 

@@ -6,6 +6,7 @@ Read next: clients/network_client_utils.py (the blocking way), common/network/se
 
 from __future__ import annotations
 
+import enum
 import random
 from typing import TYPE_CHECKING
 
@@ -15,7 +16,7 @@ from kafka_py.clients.cluster_connection_states import ClusterConnectionStates
 from kafka_py.clients.in_flight_requests import InFlightRequest, InFlightRequests
 from kafka_py.clients.kafka_client import KafkaClient
 from kafka_py.clients.node_api_versions import NodeApiVersions
-from kafka_py.common.errors import IllegalStateException, UnsupportedVersionException
+from kafka_py.common.errors import DisconnectException, IllegalStateException, UnsupportedVersionException
 from kafka_py.common.network.channel_state import ChannelState
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
@@ -44,9 +45,18 @@ class NetworkClient(Logging, KafkaClient):
     """Connects to nodes, sends requests, and matches each response with its request.
 
     Mirrors: org.apache.kafka.clients.NetworkClient
-    Thread: one thread calls everything but wakeup()
+    Thread: one thread calls everything but wakeup() and initiate_close()
+    Differs: can be told to end by another thread, as from 2.1.1 on (initiateClose, KAFKA-7576): 1.1.1 has no way to
+        stop one that waits for a silent node.
     Left out: DefaultMetadataUpdater, throttleTimeSensor -- parts of producers and consumers; brokers know their peers
     """
+
+    class State(enum.Enum):
+        """Whether it works, works no more, or is closed; never backwards."""
+
+        ACTIVE = "ACTIVE"
+        CLOSING = "CLOSING"
+        CLOSED = "CLOSED"
 
     def __init__(
         self,
@@ -82,6 +92,7 @@ class NetworkClient(Logging, KafkaClient):
         self._nodes_needing_api_versions_fetch: dict[str, ApiVersionsRequest.Builder] = {}
         self._aborted_sends: list[ClientResponse] = []
         self.log_ident = log_context
+        self._state = NetworkClient.State.ACTIVE  # volatile: whoever ends it
 
     def discover_broker_versions(self) -> bool:
         """Whether connections begin with an ApiVersions request."""
@@ -123,6 +134,7 @@ class NetworkClient(Logging, KafkaClient):
     def close(self, node_id: str | None = None) -> None:
         """Close one connection, or without an id the selector; no callback hears of the requests."""
         if node_id is None:
+            self._state = NetworkClient.State.CLOSED
             self._selector.close()
             return
         self._selector.close(node_id)
@@ -130,6 +142,20 @@ class NetworkClient(Logging, KafkaClient):
             if request.is_internal_request and request.header.api_key is ApiKeys.METADATA:
                 self._metadata_updater.handle_disconnection(request.destination)
         self._connection_states.remove(node_id)
+
+    def initiate_close(self) -> None:
+        """Have the poll under way return, and every later one raise DisconnectException. Any thread."""
+        if self._state is NetworkClient.State.ACTIVE:
+            self._state = NetworkClient.State.CLOSING
+            self.wakeup()
+
+    def active(self) -> bool:
+        """Whether nobody has begun to close it."""
+        return self._state is NetworkClient.State.ACTIVE
+
+    def _ensure_active(self) -> None:
+        if self._state is not NetworkClient.State.ACTIVE:
+            raise DisconnectException(f"NetworkClient is no longer active, state is {self._state.value}")
 
     def connection_delay(self, node: Node, now: int) -> int:
         """ms until a connect may be tried; LONG_MAX while connecting or connected."""
@@ -191,6 +217,7 @@ class NetworkClient(Logging, KafkaClient):
 
     def _do_send(self, client_request: ClientRequest, is_internal_request: bool, now: int) -> None:
         """An internal request may go before the node is ready: it may be the ApiVersions request that makes it so."""
+        self._ensure_active()
         node_id = client_request.destination()
         if not is_internal_request and not self._can_send_request(node_id):
             raise IllegalStateException(f"Attempt to send a request to node {node_id} which is not ready.")
@@ -264,7 +291,11 @@ class NetworkClient(Logging, KafkaClient):
     # ---- polling
 
     def poll(self, timeout: int, now: int) -> list[ClientResponse]:
-        """Do I/O for up to `timeout` ms; the requests that ended, whose callbacks have been called."""
+        """Do I/O for up to `timeout` ms; the requests that ended, whose callbacks have been called.
+
+        DisconnectException when the client is being closed.
+        """
+        self._ensure_active()
         responses: list[ClientResponse] = []
         if self._aborted_sends:
             # known without looking at the network

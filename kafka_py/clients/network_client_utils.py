@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kafka_py.clients.cluster_connection_states import LONG_MAX
+from kafka_py.common.errors import DisconnectException
 
 if TYPE_CHECKING:
     from kafka_py.clients.client_request import ClientRequest
@@ -57,19 +58,24 @@ class NetworkClientUtils:
     def send_and_receive(client: KafkaClient, request: ClientRequest, time: Time) -> ClientResponse:
         """Send and wait for the answer, without a limit but the client's request timeout.
 
-        OSError when the connection is lost, UnsupportedVersionException when the request cannot be sent. Other
-        responses that come meanwhile are thrown away: one request at a time.
+        OSError when the connection is lost or the client is told to close, UnsupportedVersionException when the
+        request cannot be sent. Other responses that come meanwhile are thrown away: one request at a time.
         """
-        client.send(request, time.milliseconds())
-        while True:
-            for response in client.poll(LONG_MAX, time.milliseconds()):
-                if response.request_header().correlation_id != request.correlation_id():
-                    continue
-                if response.was_disconnected():
-                    raise OSError(
-                        f"Connection to {response.destination()} was disconnected before the response was read"
-                    )
-                version_mismatch = response.version_mismatch()
-                if version_mismatch is not None:
-                    raise version_mismatch
-                return response
+        try:
+            client.send(request, time.milliseconds())
+            while client.active():
+                for response in client.poll(LONG_MAX, time.milliseconds()):
+                    if response.request_header().correlation_id != request.correlation_id():
+                        continue
+                    if response.was_disconnected():
+                        raise OSError(
+                            f"Connection to {response.destination()} was disconnected before the response was read"
+                        )
+                    version_mismatch = response.version_mismatch()
+                    if version_mismatch is not None:
+                        raise version_mismatch
+                    return response
+        except DisconnectException:
+            if client.active():
+                raise
+        raise OSError("Client was shutdown before response was read")

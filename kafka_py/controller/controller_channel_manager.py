@@ -6,7 +6,7 @@ Mirrors: core/src/main/scala/kafka/controller/ControllerChannelManager.scala @ 1
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafka_py.api.api_version import KAFKA_0_9_0, KAFKA_0_10_0_IV1, KAFKA_0_10_2_IV0, KAFKA_1_0_IV0
 from kafka_py.api.leader_and_isr import LeaderAndIsr
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from kafka_py.server.kafka_config import KafkaConfig
 
 ResponseCallback = Callable[["AbstractResponse"], None]
+T = TypeVar("T")
 
 
 class QueueItem(NamedTuple):
@@ -99,7 +100,8 @@ class ControllerChannelManager(KafkaMetricsGroup):
 
     Mirrors: kafka.controller.ControllerChannelManager
     Locks:   _broker_lock guards the map of brokers; the event thread changes it, metrics threads read it.
-    Differs: TotalQueueSize ends with its manager; in the original it shows the queues of the first term for ever.
+    Differs: TotalQueueSize ends with its manager; in the original it shows the queues of the first term for ever. The
+        brokers are told what they hear over their control plane, if there is one, as from 2.2 on (KIP-291).
     """
 
     QUEUE_SIZE_METRIC_NAME = "QueueSize"
@@ -173,8 +175,10 @@ class ControllerChannelManager(KafkaMetricsGroup):
         config = self._config
         queue: LinkedBlockingQueue[QueueItem] = LinkedBlockingQueue()
         self.debug("Controller %s trying to connect to broker %s", config.broker_id, broker.id)
-        node = broker.node(config.inter_broker_listener_name)
-        client = self._network_client(node)
+        listener_name = config.control_plane_listener_name or config.inter_broker_listener_name
+        security_protocol = config.control_plane_security_protocol or config.inter_broker_security_protocol
+        node = broker.node(listener_name)
+        client = self._network_client(node, listener_name, security_protocol)
         name = f"Controller-{config.broker_id}-to-broker-{broker.id}-send-thread"
         if self._thread_name_prefix is not None:
             name = f"{self._thread_name_prefix}:{name}"
@@ -192,11 +196,11 @@ class ControllerChannelManager(KafkaMetricsGroup):
         self.new_gauge(self.QUEUE_SIZE_METRIC_NAME, queue.size, self._queue_size_tags(broker.id))
         self._broker_state_info[broker.id] = ControllerBrokerStateInfo(client, node, queue, thread)
 
-    def _network_client(self, node: Node) -> NetworkClient:
+    def _network_client(
+        self, node: Node, listener_name: ListenerName, security_protocol: SecurityProtocol
+    ) -> NetworkClient:
         config = self._config
-        builder = ChannelBuilders.client_channel_builder(
-            config.inter_broker_security_protocol, config, config.inter_broker_listener_name
-        )
+        builder = ChannelBuilders.client_channel_builder(security_protocol, config, listener_name)
         log_context = f"[Controller id={config.broker_id}, targetBrokerId={node.id}] "
         selector = Selector(
             NetworkReceive.UNLIMITED,
@@ -250,7 +254,10 @@ class RequestSendThread(ShutdownableThread):
     """Sends one broker its requests, one at a time and in order, for as long as it takes.
 
     Mirrors: kafka.controller.RequestSendThread
-    Thread:  Controller-{id}-to-broker-{b}-send-thread owns the network client.
+    Thread:  Controller-{id}-to-broker-{b}-send-thread owns the network client, all but initiate_close.
+    Differs: once it is asked to stop it waits no longer for a broker that does not answer, as from 2.1.1 on
+        (KAFKA-7576). In 1.1.1 the controller's only thread stands still until request.timeout.ms is over, and with it
+        the elections for what the hung broker led.
     """
 
     def __init__(
@@ -276,6 +283,13 @@ class RequestSendThread(ShutdownableThread):
         self.state_change_logger = state_change_logger  # const
         self._socket_timeout_ms: int = config.controller_socket_timeout_ms  # const
         self.log_ident = f"[RequestSendThread controllerId={controller_id}] "  # const
+
+    def initiate_shutdown(self) -> bool:
+        """Ask the thread to stop, also while it waits for a broker that does not answer."""
+        if not super().initiate_shutdown():
+            return False
+        self.network_client.initiate_close()
+        return True
 
     def do_work(self) -> None:
         """Take the next request and send it until the broker has answered or this thread is shut down."""
@@ -360,6 +374,7 @@ class ControllerBrokerRequestBatch(Logging):
 
     Mirrors: kafka.controller.ControllerBrokerRequestBatch
     Thread:  controller-event-thread owns every field.
+    Differs: requests to brokers that are not live are dropped here, as from 2.2 on (KAFKA-7235).
     """
 
     def __init__(self, controller: KafkaController, state_change_logger: StateChangeLogger) -> None:
@@ -494,11 +509,16 @@ class ControllerBrokerRequestBatch(Logging):
                 self.error(left, "stop replica requests", self.stop_replica_request_map, e)
             raise IllegalStateException(str(e)) from e
 
+    def _of_live_brokers(self, request_map: dict[int, T]) -> list[tuple[int, T]]:
+        """Without brokers that are gone, or have bounced: a new life must not hear what was meant for the old one."""
+        live = self.controller_context.live_or_shutting_down_broker_ids
+        return [(broker_id, wanted) for broker_id, wanted in request_map.items() if broker_id in live]
+
     def _send_leader_and_isr(self, controller_epoch: int) -> None:
         controller = self._controller
         log = self._state_change_logger.with_controller_epoch(controller_epoch)
         version = 1 if controller.config.inter_broker_protocol_version >= KAFKA_1_0_IV0 else 0
-        for broker_id, states in self.leader_and_isr_request_map.items():
+        for broker_id, states in self._of_live_brokers(self.leader_and_isr_request_map):
             for tp, state in states.items():
                 kind = "become-leader" if broker_id == state.base_partition_state.leader else "become-follower"
                 log.trace(
@@ -538,7 +558,8 @@ class ControllerBrokerRequestBatch(Logging):
             dict(self.update_metadata_request_partition_info_map),
             {self._update_metadata_broker(b, version) for b in self.controller_context.live_or_shutting_down_brokers},
         )
-        for broker_id in self.update_metadata_request_broker_set:
+        live = self.controller_context.live_or_shutting_down_broker_ids
+        for broker_id in self.update_metadata_request_broker_set & live:
             self._controller.send_request(broker_id, ApiKeys.UPDATE_METADATA, request, None)
         self.update_metadata_request_broker_set.clear()
         self.update_metadata_request_partition_info_map.clear()
@@ -563,7 +584,7 @@ class ControllerBrokerRequestBatch(Logging):
         return UpdateMetadataRequest.Broker(broker.id, end_points, broker.rack)
 
     def _send_stop_replica(self, controller_epoch: int) -> None:
-        for broker_id, infos in self.stop_replica_request_map.items():
+        for broker_id, infos in self._of_live_brokers(self.stop_replica_request_map):
             for delete in (True, False):
                 self.debug(
                     "The stop replica request (delete = %s) sent to broker %s is %s",

@@ -5,7 +5,7 @@ Mirrors: core/src/main/scala/kafka/controller/ControllerContext.scala @ 1.1.1
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Set
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_py.common.topic_partition import TopicPartition
@@ -60,6 +60,9 @@ class ControllerContext:
 
     Mirrors: kafka.controller.ControllerContext
     Thread:  all fields: controller-event-thread. The send threads only read ``epoch``, for their log lines.
+    Differs: knows each live broker's epoch, the zxid of its registration, as from 2.2 on (KAFKA-7235): that tells a
+        broker which has been away from one which has not. It stays in here; no request carries it.
+    Left out: liveBrokers_ -- brokers come with their epochs, see set_live_broker_and_epochs
     """
 
     def __init__(self) -> None:
@@ -75,25 +78,45 @@ class ControllerContext:
         self.partitions_being_reassigned: dict[TopicPartition, ReassignedPartitionsContext] = {}  # thread: event
         self.replicas_on_offline_dirs: dict[int, set[TopicPartition]] = {}  # thread: event
         self._live_brokers_underlying: set[Broker] = set()  # thread: event
-        self._live_broker_ids_underlying: set[int] = set()  # thread: event
+        self._live_broker_id_and_epochs_underlying: dict[int, int] = {}  # thread: event
 
     @property
     def live_brokers(self) -> set[Broker]:
         """Registered brokers, without those in controlled shutdown."""
         return {broker for broker in self._live_brokers_underlying if broker.id not in self.shutting_down_broker_ids}
 
-    @live_brokers.setter
-    def live_brokers(self, brokers: Collection[Broker]) -> None:
-        self._live_brokers_underlying = set(brokers)
-        self._live_broker_ids_underlying = {broker.id for broker in brokers}
+    def set_live_broker_and_epochs(self, broker_and_epochs: Mapping[Broker, int]) -> None:
+        """Forget the brokers known so far: these are all there are."""
+        self._live_brokers_underlying = set(broker_and_epochs)
+        self._live_broker_id_and_epochs_underlying = {broker.id: epoch for broker, epoch in broker_and_epochs.items()}
+
+    def add_live_brokers_and_epochs(self, broker_and_epochs: Mapping[Broker, int]) -> None:
+        """These brokers, whose ids were not known, are there too."""
+        self._live_brokers_underlying = self._live_brokers_underlying | set(broker_and_epochs)
+        self._live_broker_id_and_epochs_underlying |= {broker.id: epoch for broker, epoch in broker_and_epochs.items()}
+
+    def remove_live_brokers_and_epochs(self, broker_ids: Collection[int]) -> None:
+        """These brokers are gone."""
+        self._live_brokers_underlying = {b for b in self._live_brokers_underlying if b.id not in broker_ids}
+        for broker_id in broker_ids:
+            del self._live_broker_id_and_epochs_underlying[broker_id]
+
+    def update_broker_metadata(self, old_metadata: Broker, new_metadata: Broker) -> None:
+        """The broker has other endpoints now; it has not been away."""
+        self._live_brokers_underlying = (self._live_brokers_underlying - {old_metadata}) | {new_metadata}
 
     @property
     def live_broker_ids(self) -> set[int]:
-        return self._live_broker_ids_underlying - self.shutting_down_broker_ids
+        return self._live_broker_id_and_epochs_underlying.keys() - self.shutting_down_broker_ids
 
     @property
-    def live_or_shutting_down_broker_ids(self) -> set[int]:
-        return self._live_broker_ids_underlying
+    def live_or_shutting_down_broker_ids(self) -> Set[int]:
+        return self._live_broker_id_and_epochs_underlying.keys()
+
+    @property
+    def live_broker_id_and_epochs(self) -> dict[int, int]:
+        """The epochs of all registered brokers, those in controlled shutdown among them."""
+        return self._live_broker_id_and_epochs_underlying
 
     @property
     def live_or_shutting_down_brokers(self) -> set[Broker]:

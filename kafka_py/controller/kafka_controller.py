@@ -396,7 +396,8 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
 
     def _initialize_controller_context(self) -> None:
         context, zk = self.controller_context, self.zk_client
-        context.live_brokers = set(zk.get_all_brokers_in_cluster)
+        context.set_live_broker_and_epochs(zk.get_all_broker_and_epochs_in_cluster)
+        self.info("Initialized broker epochs cache: %s", context.live_broker_id_and_epochs)
         context.all_topics = set(zk.get_all_topics_in_cluster)
         self.register_partition_modifications_handlers(sorted(context.all_topics))
         context.partition_replica_assignment = dict(zk.get_replica_assignment_for_topics(context.all_topics))
@@ -443,7 +444,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         context.partition_replica_assignment.clear()
         context.partition_leadership_info.clear()
         context.partitions_being_reassigned.clear()
-        context.live_brokers = set()
+        context.set_live_broker_and_epochs({})
 
     def _fetch_topic_deletions_in_progress(self) -> tuple[set[str], set[str]]:
         """(topics to be deleted, topics that cannot be now: a replica is offline or a reassignment runs)."""

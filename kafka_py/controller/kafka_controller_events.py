@@ -7,7 +7,7 @@ Mirrors: the ControllerEvent classes of core/src/main/scala/kafka/controller/Kaf
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, cast
 
 from kafka_py.common.errors import BrokerNotAvailableException, ControllerMovedException, IllegalStateException
@@ -21,6 +21,7 @@ from kafka_py.controller.replica_state_machine import OfflineReplica, ignore_res
 from kafka_py.utils.concurrent import CountDownLatch
 
 if TYPE_CHECKING:
+    from kafka_py.cluster.broker import Broker
     from kafka_py.common.requests.abstract_response import AbstractResponse
     from kafka_py.common.requests.leader_and_isr_response import LeaderAndIsrResponse
     from kafka_py.common.requests.stop_replica_response import StopReplicaResponse
@@ -198,7 +199,11 @@ class KafkaControllerEvents:
             controller.elect()
 
     class BrokerChange(OnController):
-        """The children of /brokers/ids changed: greet the new brokers, bury the dead ones."""
+        """The children of /brokers/ids changed: greet the new brokers, bury the dead ones.
+
+        One that was gone and is back before we look has bounced: it is there, but it knows nothing, so it is buried
+        and greeted (KAFKA-7235, 2.2; 1.1.1 would send it no request, nor elect it again after a controlled shutdown).
+        """
 
         state = ControllerState.BrokerChange
 
@@ -206,27 +211,48 @@ class KafkaControllerEvents:
             controller, context = self.controller, self.controller.controller_context
             if not controller.is_active:
                 return
-            brokers = {broker.id: broker for broker in controller.zk_client.get_all_brokers_in_cluster}
-            known = set(context.live_or_shutting_down_broker_ids)
-            new = sorted(set(brokers) - known)
-            dead = sorted(known - set(brokers))
-            context.live_brokers = set(brokers.values())
+            current = controller.zk_client.get_all_broker_and_epochs_in_cluster
+            epochs = {broker.id: epoch for broker, epoch in current.items()}
+            known = context.live_broker_id_and_epochs
+            new = sorted(epochs.keys() - known.keys())
+            dead = sorted(known.keys() - epochs.keys())
+            bounced = sorted(id for id in epochs.keys() & known.keys() if epochs[id] > known[id])
             controller.info(
-                "Newly added brokers: %s, deleted brokers: %s, all live brokers: %s",
+                "Newly added brokers: %s, deleted brokers: %s, bounced brokers: %s, all live brokers: %s",
                 ",".join(map(str, new)),
                 ",".join(map(str, dead)),
-                ",".join(map(str, sorted(brokers))),
+                ",".join(map(str, bounced)),
+                ",".join(map(str, sorted(epochs))),
             )
-            manager = context.controller_channel_manager
+            new_brokers = {broker: epoch for broker, epoch in current.items() if broker.id in new}
+            bounced_brokers = {broker: epoch for broker, epoch in current.items() if broker.id in bounced}
+            self._renew_channels(new_brokers, bounced_brokers, dead)
+            if new:
+                context.add_live_brokers_and_epochs(new_brokers)
+                controller.on_broker_startup(new)
+            if bounced:
+                context.remove_live_brokers_and_epochs(bounced)
+                controller.on_broker_failure(bounced)
+                context.add_live_brokers_and_epochs(bounced_brokers)
+                controller.on_broker_startup(bounced)
+            if dead:
+                context.remove_live_brokers_and_epochs(dead)
+                controller.on_broker_failure(dead)
+            if new or bounced or dead:
+                controller.info("Updated broker epochs cache: %s", context.live_broker_id_and_epochs)
+
+        def _renew_channels(self, new: Collection[Broker], bounced: Collection[Broker], dead: Collection[int]) -> None:
+            """A bounced broker gets a new one: its port may have changed, and what is queued is for its former life."""
+            manager = self.controller.controller_context.controller_channel_manager
             assert manager is not None, "an active controller has a channel manager"
-            for id in new:
-                manager.add_broker(brokers[id])
+            for broker in new:
+                manager.add_broker(broker)
+            for broker in bounced:
+                manager.remove_broker(broker.id)
+            for broker in bounced:
+                manager.add_broker(broker)
             for id in dead:
                 manager.remove_broker(id)
-            if new:
-                controller.on_broker_startup(new)
-            if dead:
-                controller.on_broker_failure(dead)
 
     class BrokerModifications(OnController):
         """A live broker registered other endpoints: everybody must know them."""
@@ -245,7 +271,7 @@ class KafkaControllerEvents:
             old = next((broker for broker in context.live_brokers if broker.id == self.broker_id), None)
             if new is not None and old is not None and new.end_points != old.end_points:
                 controller.info("Updated broker: %s", new)
-                context.live_brokers = (context.live_brokers - {old}) | {new}
+                context.update_broker_metadata(old, new)
                 controller.on_broker_update(self.broker_id)
 
     class TopicChange(OnController):

@@ -29,6 +29,7 @@ from kafka_py.log.log_config import LogConfig
 from kafka_py.server.admin_manager_configs import AdminManagerConfigs, properties
 from kafka_py.server.delayed_create_partitions import CreatePartitionsMetadata, DelayedCreatePartitions
 from kafka_py.server.delayed_delete_topics import DelayedDeleteTopics, DeleteTopicMetadata
+from kafka_py.server.delayed_metadata import DelayedMetadata
 from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
 from kafka_py.server.delayed_operation_key import TopicKey
 from kafka_py.server.kafka_config import KafkaConfig
@@ -46,6 +47,11 @@ if TYPE_CHECKING:
 
 NO_NUM_PARTITIONS = CreateTopicsRequest.NO_NUM_PARTITIONS
 NO_REPLICATION_FACTOR = CreateTopicsRequest.NO_REPLICATION_FACTOR
+
+
+# Much longer than an election takes; short beside the time that clients give a request.
+FIRST_METADATA_MAX_WAIT_MS = 5000
+_FIRST_METADATA = TopicKey("")  # the name of no topic
 
 
 class AdminManager(AdminManagerConfigs):
@@ -90,6 +96,15 @@ class AdminManager(AdminManagerConfigs):
         key = TopicKey(topic)
         completed = self._topic_purgatory.check_and_complete(key)
         self.debug("Request key %s unblocked %s topic requests.", key.key_label, completed)
+
+    def await_first_metadata(self, response_callback: Callable[[], None]) -> None:
+        """Answer when the controller has told this broker of the cluster for the first time; soon in any case."""
+        delayed_metadata = DelayedMetadata(FIRST_METADATA_MAX_WAIT_MS, self.metadata_cache, response_callback)
+        self._topic_purgatory.try_complete_else_watch(delayed_metadata, [_FIRST_METADATA])
+
+    def try_complete_delayed_metadata(self) -> None:
+        """Look again at the requests that wait for the controller's first word."""
+        self._topic_purgatory.check_and_complete(_FIRST_METADATA)
 
     def create_topics(
         self,

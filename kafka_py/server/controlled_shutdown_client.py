@@ -75,7 +75,10 @@ class ControlledShutdownClient:
         self._network_client.close(node.id_string())
 
     def ask(self, node: Node, version: int) -> ControlledShutdownResponse:
-        """Ask to move this broker's leaders; raises OSError when no answer comes in time."""
+        """Ask to move this broker's leaders.
+
+        Raises OSError when no answer comes in time; after initiate_close that, or DisconnectException.
+        """
         timeout_ms = self._config.controller_socket_timeout_ms
         if not NetworkClientUtils.await_ready(self._network_client, node, self._time, timeout_ms):
             raise TimeoutError(f"Failed to connect within {timeout_ms} ms")
@@ -83,6 +86,10 @@ class ControlledShutdownClient:
         request = self._network_client.new_client_request(node.id_string(), builder, self._time.milliseconds(), True)
         response = NetworkClientUtils.send_and_receive(self._network_client, request, self._time)
         return cast("ControlledShutdownResponse", response.response_body())
+
+    def initiate_close(self) -> None:
+        """Have whoever asks stop waiting; any thread."""
+        self._network_client.initiate_close()
 
     def close(self) -> None:
         """Close the connection."""

@@ -82,6 +82,7 @@ class KafkaApisCluster(KafkaApisTransactions):
             return
         self.replica_manager.maybe_update_metadata_cache(request.header.correlation_id, update_request)
         if self.admin_manager.has_delayed_topic_operations:
+            self.admin_manager.try_complete_delayed_metadata()
             for topic in {tp.topic: None for tp in update_request.partition_states()}:
                 self.admin_manager.try_complete_delayed_topic_operations(topic)
         self._send_response_exempt_throttle(request, UpdateMetadataResponse(Errors.NONE))

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from kafka_py.admin.rack_aware_mode import RackAwareMode
 from kafka_py.common.errors import InvalidRequestException, TopicExistsException
+from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.internals.topic import Topic
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
@@ -100,7 +101,25 @@ class KafkaApisMetadata(KafkaApisAdmin):
         return found
 
     def handle_topic_metadata_request(self, request: Request) -> None:
-        """Answer with brokers, controller and topics."""
+        """Answer with brokers, controller and topics.
+
+        Who asks before the controller has told us of them waits for that: the answer that there is none, which Kafka
+        gives, keeps a client of librdkafka from asking again for seconds.
+        """
+        if self.metadata_cache.is_empty:
+            self.admin_manager.await_first_metadata(lambda: self._answer_delayed(request))
+        else:
+            self._answer_topic_metadata_request(request)
+
+    def _answer_delayed(self, request: Request) -> None:
+        try:
+            self._answer_topic_metadata_request(request)
+        except FatalExitError:
+            raise
+        except Exception as e:  # noqa: BLE001 -- must not end what runs on this thread, as in KafkaApis.handle
+            self._handle_error(request, e)
+
+    def _answer_topic_metadata_request(self, request: Request) -> None:
         metadata_request = request.body(MetadataRequest)
         version = request.header.api_version
         # Version 0 cannot ask for no topic at all: nothing means everything.

@@ -13,11 +13,11 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_py.api.api_version import KAFKA_0_9_0
-from kafka_py.cluster.broker import Broker
 from kafka_py.common.cluster_resource import ClusterResource
 from kafka_py.common.cluster_resource_listener import ClusterResourceListener
 from kafka_py.common.errors import (
     ConfigException,
+    DisconnectException,
     IllegalStateException,
 )
 from kafka_py.common.metrics.jmx_reporter import JmxReporter
@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from kafka_py.metrics.exporter import MetricsExporter
     from kafka_py.network.request_channel import RequestChannel
     from kafka_py.security.auth.authorizer import Authorizer
+    from kafka_py.server.controlled_shutdown_client import ControlledShutdownClient
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.kafka_request_handler import ApiRequestHandler
     from kafka_py.xray.request_journal import RequestJournal
@@ -81,7 +82,9 @@ class KafkaServer(KafkaServerIdentity):
     Mirrors: kafka.server.KafkaServer
     Thread: startup on the main thread, shutdown on that of the shutdown hook.
     Differs: one pool of handlers per plane, as in 3.7.1; the metrics endpoint starts where Kafka loads its own; the
-        garbage collector's generations are frozen when start-up is done.
+        garbage collector's generations are frozen before the first request is served. A stop ends whether ZooKeeper
+        answers or not: the controller is looked up in the metadata cache, as from 3.0 on (KAFKA-9189), and whoever
+        waits for ZooKeeper's connection is told within zookeeper.connection.timeout.ms that it does not come.
     Left out: notifyClusterListeners for KafkaMetricsReporters -- there are none; the group coordinator -- comes with
         the group APIs
     """
@@ -132,6 +135,8 @@ class KafkaServer(KafkaServerIdentity):
         self._is_shutting_down = AtomicBoolean(False)  # atomic
         self._is_starting_up = AtomicBoolean(False)  # atomic
         self._shutdown_latch = CountDownLatch(1)  # volatile: startup
+        self._hurry_latch = CountDownLatch(1)  # atomic
+        self._controlled_shutdown_client: ControlledShutdownClient | None = None  # volatile: shutdown
         self._jmx_prefix = "kafka.server"  # const
         self.broker_state = BrokerState()  # const
         self.correlation_id = AtomicInteger(0)  # atomic
@@ -222,9 +227,6 @@ class KafkaServer(KafkaServerIdentity):
             self._startup_complete.set(True)
             self._is_starting_up.set(False)
             AppInfoParser.register_app_info(self._jmx_prefix, str(self.config.broker_id), self.metrics)
-            # What is there now stays: the collector need not look at it again.
-            gc.collect()
-            gc.freeze()
             self.info("started")
         except BaseException as e:
             self.fatal("Fatal error during KafkaServer startup. Prepare to shutdown", exc=e)
@@ -342,6 +344,10 @@ class KafkaServer(KafkaServerIdentity):
         # Whoever can be reconfigured is known before the first notification may come.
         config.dynamic_config.add_reconfigurables(self)
         self._start_dynamic_config_manager()
+        # What is there now stays: the collector need not look at it again. It stops all threads while it looks, so it
+        # does that before anybody waits for an answer.
+        gc.collect()
+        gc.freeze()
         # a listener that cannot be opened ends the start-up
         self.socket_server.enable_request_processing({}).join()
 
@@ -467,34 +473,27 @@ class KafkaServer(KafkaServerIdentity):
         from kafka_py.server.controlled_shutdown_client import ControlledShutdownClient
 
         assert self.metrics is not None
-        version = 0 if self.config.inter_broker_protocol_version < KAFKA_0_9_0 else 1
         client = ControlledShutdownClient(self.config, self.metrics, self.time, self.log_ident)
+        self._controlled_shutdown_client = client
         succeeded = False
         try:
             remaining_retries = retries
-            previous_controller: Broker | None = None
+            previous_controller: Node | None = None
             io_exception = False
-            while not succeeded and remaining_retries > 0:
+            while not succeeded and remaining_retries > 0 and self._hurry_latch.get_count() > 0:
                 remaining_retries -= 1
-                broker = self._find_controller()
+                controller = self._find_controller()
                 # The latest controller is the one to ask, over a connection of its own.
-                if broker is not None and (io_exception or broker != previous_controller):
+                if controller is not None and (io_exception or controller != previous_controller):
                     io_exception = False
                     if previous_controller is not None:
-                        client.disconnect(self._node(previous_controller))
-                    previous_controller = broker
-                    client.set_controller(self._node(broker))
+                        client.disconnect(previous_controller)
+                    previous_controller = controller
+                    client.set_controller(controller)
                 if previous_controller is not None:
                     try:
-                        response = client.ask(self._node(previous_controller), version)
-                        if response.error() is Errors.NONE and not response.partitions_remaining():
-                            succeeded = True
-                            self.info("Controlled shutdown succeeded")
-                        else:
-                            remaining = ",".join(map(str, response.partitions_remaining()))
-                            self.info("Remaining partitions to move: %s", remaining)
-                            self.info("Error from controller: %s", response.error())
-                    except OSError as e:
+                        succeeded = self._ask(client, previous_controller)
+                    except (OSError, DisconnectException) as e:
                         io_exception = True
                         self.warn(
                             "Error during controlled shutdown, possibly because leader movement took longer than the "
@@ -502,27 +501,53 @@ class KafkaServer(KafkaServerIdentity):
                             e,
                         )
                 if not succeeded:
-                    self.time.sleep(self.config.controlled_shutdown_retry_backoff_ms)
+                    if not self.zk_client.is_connected:
+                        self.warn("Not retrying controlled shutdown: without ZooKeeper no leader can be moved")
+                        break
+                    self._hurry_latch.await_(self.config.controlled_shutdown_retry_backoff_ms)
                     self.warn("Retrying controlled shutdown after the previous attempt failed...")
         finally:
             client.close()
         return succeeded
 
-    def _node(self, broker: Broker) -> Node:
-        return broker.node(self.config.inter_broker_listener_name)
+    def _ask(self, client: ControlledShutdownClient, controller: Node) -> bool:
+        """Whether the controller has taken all leaders away; OSError or DisconnectException without an answer."""
+        version = 0 if self.config.inter_broker_protocol_version < KAFKA_0_9_0 else 1
+        response = client.ask(controller, version)
+        if response.error() is Errors.NONE and not response.partitions_remaining():
+            self.info("Controlled shutdown succeeded")
+            return True
+        self.info("Remaining partitions to move: %s", ",".join(map(str, response.partitions_remaining())))
+        self.info("Error from controller: %s", response.error())
+        return False
 
-    def _find_controller(self) -> Broker | None:
-        controller_id = self.zk_client.get_controller_id
+    def _find_controller(self) -> Node | None:
+        """Where the controller listens, as far as we were told: asking ZooKeeper might take for ever."""
+        assert self.metadata_cache is not None
+        controller_id = self.metadata_cache.get_controller_id
         if controller_id is None:
-            self.info("No controller registered in ZooKeeper")
+            self.info("No controller present in the metadata cache")
             return None
-        broker = self.zk_client.get_broker(controller_id)
-        if broker is None:
-            self.info(
-                "Broker registration for controller %s is not available (i.e. the Controller's ZK session expired)",
-                controller_id,
-            )
-        return broker
+        node = self.metadata_cache.get_alive_broker_node(controller_id, self.config.inter_broker_listener_name)
+        if node is None:
+            self.info("Broker registration for controller %s is not available in the metadata cache", controller_id)
+        return node
+
+    def hurry_shutdown(self) -> None:
+        """Have a shutdown under way wait for nobody: no answer of the controller, no other attempt, no ZooKeeper.
+
+        What it still does it does in order: logs are flushed and marked as clean.
+        """
+        self.info("Shutting down without waiting for the controller and ZooKeeper")
+        self._hurry_latch.count_down()
+        if self._controlled_shutdown_client is not None:
+            self._controlled_shutdown_client.initiate_close()
+        self._limit_waits_for_zookeeper(0)
+
+    def _limit_waits_for_zookeeper(self, limit_ms: int) -> None:
+        """Handlers, schedulers and the controller are waited for below, and may be waiting for it themselves."""
+        if self._zk_client is not None:
+            self._zk_client.limit_waits(limit_ms)
 
     def shutdown(self) -> None:
         """Stop everything, in an order in which nobody misses what is gone; a second call does nothing."""
@@ -532,6 +557,7 @@ class KafkaServer(KafkaServerIdentity):
                 raise IllegalStateException("Kafka server is still starting up, cannot shut down!")
             # The latch is looked at first because it is changed last: two callers cannot both get in.
             if self._shutdown_latch.get_count() > 0 and self._is_shutting_down.compare_and_set(False, True):
+                self._limit_waits_for_zookeeper(self.config.zk_connection_timeout_ms)
                 core_utils.swallow(self._controlled_shutdown, self)
                 self.broker_state.new_state(BrokerShuttingDown)
                 self._stop_parts()

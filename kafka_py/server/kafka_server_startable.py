@@ -21,7 +21,7 @@ class KafkaServerStartable(Logging):
 
     Mirrors: kafka.server.KafkaServerStartable
     Differs: the configuration is looked at before the server's modules are even imported, so that a mistake in it is
-        told at once; unknown options are warned about, which Kafka does not do.
+        told at once; unknown options are warned about, which Kafka does not do; a stop can be hurried.
     """
 
     def __init__(self, static_server_config: KafkaConfig) -> None:
@@ -55,6 +55,10 @@ class KafkaServerStartable(Logging):
             self.fatal("Halting Kafka.")
             # exit() would wait for the shutdown hooks, one of which may be calling this.
             Exit.halt(1)
+
+    def hurry_shutdown(self) -> None:
+        """Have a stop under way wait for nobody any more."""
+        self._server.hurry_shutdown()
 
     def set_server_state(self, new_state: int) -> None:
         """Show a state of one's own in the BrokerState metric."""

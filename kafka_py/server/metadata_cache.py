@@ -160,6 +160,11 @@ class MetadataCache(Logging):
         cache = self._snapshot.cache
         return {topic for topic in topics if topic not in cache}
 
+    @property
+    def is_empty(self) -> bool:
+        """Whether the controller has said nothing yet: whatever it says names a broker."""
+        return not self._snapshot.alive_brokers
+
     def is_broker_alive(self, broker_id: int) -> bool:
         """Whether the controller counts the broker as alive."""
         return broker_id in self._snapshot.alive_brokers
@@ -168,6 +173,10 @@ class MetadataCache(Logging):
     def get_alive_brokers(self) -> list[Broker]:
         """The brokers the controller counts as alive."""
         return list(self._snapshot.alive_brokers.values())
+
+    def get_alive_broker_node(self, broker_id: int, listener_name: ListenerName) -> Node | None:
+        """Where a broker that is alive has that listener; None for a dead one, and for one without it [3.0]."""
+        return self._get_alive_endpoint(self._snapshot, broker_id, listener_name)
 
     def get_partition_info(self, topic: str, partition_id: int) -> UpdateMetadataRequest.PartitionState | None:
         """Leader, ISR and replicas of a partition; None for one that is not known."""

@@ -13,7 +13,6 @@ from kafka_py.clients.api_versions import ApiVersions
 from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
 from kafka_py.clients.network_client import NetworkClient
 from kafka_py.clients.network_client_utils import NetworkClientUtils
-from kafka_py.common.errors import DisconnectException
 from kafka_py.common.network.channel_builders import ChannelBuilders
 from kafka_py.common.network.network_receive import NetworkReceive
 from kafka_py.common.network.selectable import Selectable
@@ -46,28 +45,6 @@ class BlockingSend(ABC):
     @abstractmethod
     def close(self) -> None:
         """Give the connection up."""
-
-
-class _ClosableClient(NetworkClient):
-    """A client that another thread can have stop waiting (NetworkClient.initiateClose, of 2.1 and later)."""
-
-    _closing = False  # volatile: whoever stops the fetcher
-
-    def initiate_close(self) -> None:
-        """Have poll raise from now on, also the one under way."""
-        self._closing = True
-        self.wakeup()
-
-    def poll(self, timeout: int, now: int) -> list[ClientResponse]:
-        """As in NetworkClient; DisconnectException once the client is to be closed."""
-        self._ensure_active()
-        responses = super().poll(timeout, now)
-        self._ensure_active()
-        return responses
-
-    def _ensure_active(self) -> None:
-        if self._closing:
-            raise DisconnectException("The connection is being closed")
 
 
 class ReplicaFetcherBlockingSend(BlockingSend):
@@ -110,7 +87,7 @@ class ReplicaFetcherBlockingSend(BlockingSend):
             metrics_per_connection=False,
             log_ident=log_context,
         )
-        self._network_client = _ClosableClient(
+        self._network_client = NetworkClient(
             selector,
             ManualMetadataUpdater(),
             client_id,
@@ -129,7 +106,7 @@ class ReplicaFetcherBlockingSend(BlockingSend):
     def send_request(self, request_builder: AbstractRequest.Builder) -> ClientResponse:
         """The answer; TimeoutError when no connection comes about in replica.socket.timeout.ms, OSError if it breaks.
 
-        DisconnectException after initiate_close.
+        After initiate_close one of these, too, or DisconnectException.
         After an error the next request gets a new connection: what arrives on the old one belongs to nobody.
         """
         client, node = self._network_client, self._source_node
@@ -145,7 +122,7 @@ class ReplicaFetcherBlockingSend(BlockingSend):
             raise
 
     def initiate_close(self) -> None:
-        """Have the request under way, and every later one, end with DisconnectException."""
+        """Have the request under way, and every later one, end with an error."""
         self._network_client.initiate_close()
 
     def close(self) -> None:

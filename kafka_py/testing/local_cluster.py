@@ -145,7 +145,7 @@ class LocalBroker:
     def wait_until_it_knows(self, count: int) -> None:
         """Wait until the controller has told it of so many brokers; RuntimeError when it ends or the time is up.
 
-        Whoever asks earlier is told that there is none, and librdkafka's admin client then never asks again.
+        Whoever asks earlier may be told of fewer, and librdkafka's admin client asks again only after seconds.
         """
         deadline = Time.SYSTEM.milliseconds() + START_TIMEOUT_S * 1000
         while True:

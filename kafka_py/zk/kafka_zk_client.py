@@ -126,11 +126,17 @@ class KafkaZkClient(KafkaZkClientAdmin):
     @property
     def get_all_brokers_in_cluster(self) -> list[Broker]:
         """The live brokers, by id."""
+        return list(self.get_all_broker_and_epochs_in_cluster)
+
+    @property
+    def get_all_broker_and_epochs_in_cluster(self) -> dict[Broker, int]:
+        """The live brokers, by id, each with its epoch [2.2]: the zxid of its registration, higher in every life."""
         requests = [GetDataRequest(BrokerIdZNode.path(i), ctx=i) for i in self.get_sorted_broker_list()]
-        brokers = []
+        brokers = {}
         for response in self._retry_requests_until_connected(requests):
             if response.result_code is Code.OK:
-                brokers.append(BrokerIdZNode.decode(response.ctx, response.data or b"").broker)
+                broker = BrokerIdZNode.decode(response.ctx, response.data or b"").broker
+                brokers[broker] = response.stat.czxid
             elif response.result_code is not Code.NONODE:
                 raise response.failure
         return brokers

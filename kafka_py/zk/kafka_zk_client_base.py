@@ -61,8 +61,12 @@ class KafkaZkClientBase(KafkaMetricsGroup):
 
     @property
     def is_connected(self) -> bool:
-        """Whether a request would reach ZooKeeper now, as far as is known."""
+        """Whether requests reach ZooKeeper now."""
         return self._zoo_keeper_client.connection_state.is_connected()
+
+    def limit_waits(self, limit_ms: int) -> None:
+        """From now on requests fail, with ZooKeeperClientTimeoutException, when the connection is away for so long."""
+        self._zoo_keeper_client.limit_waits(limit_ms)
 
     def close(self) -> None:
         """End the session."""
@@ -175,10 +179,13 @@ class KafkaZkClientBase(KafkaMetricsGroup):
 
     def _retry_requests_until_connected(self, requests: Sequence[AsyncRequest[R]]) -> list[R]:
         """Send the requests; those whose connection broke are sent again, after the answered ones."""
-        remaining = list(requests)
+        client, remaining = self._zoo_keeper_client, list(requests)
         responses: list[R] = []
         while remaining:
-            batch = self._zoo_keeper_client.handle_requests(remaining)
+            if client.must_wait_first:
+                # A silent server would keep each request until the next attempt to connect is given up.
+                client.wait_until_connected()
+            batch = client.handle_requests(remaining)
             for response in batch:
                 self._latency_metric.update(response.metadata.response_time_ms)
             lost = [
@@ -189,7 +196,7 @@ class KafkaZkClientBase(KafkaMetricsGroup):
             responses += [response for response in batch if response.result_code is not Code.CONNECTIONLOSS]
             remaining = lost
             if remaining:
-                self._zoo_keeper_client.wait_until_connected()
+                client.wait_until_connected()
         return responses
 
     @staticmethod

@@ -171,7 +171,8 @@ class ZooKeeperClient(KafkaMetricsGroup):
     Differs: responses stand in the order of their requests, also when a connection breaks in between (the original
         takes the order of arrival for it); the watcher object is the method zoo_keeper_client_watcher; an expiry
         that is handled while close() runs opens no session that nobody would close; who waits for a connection when
-        the client is closed hears of it (ZooKeeperClientExpiredException) instead of waiting for ever.
+        the client is closed hears of it (ZooKeeperClientExpiredException) instead of waiting for ever; a broker that
+        stops sets a limit to all waits for a connection, which have none in any Kafka.
     """
 
     logger_name = "kafka.zookeeper.ZooKeeperClient"
@@ -203,6 +204,8 @@ class ZooKeeperClient(KafkaMetricsGroup):
         self.expiry_scheduler = KafkaScheduler(threads=1, thread_name_prefix="zk-session-expiry-handler")  # const
         self._metric_names: set[str] = set()  # thread: constructor
         self._closed = False  # volatile: writer under initialization_lock
+        self._limit_ms: int | None = None  # volatile: writer under _is_connected_or_expired_lock
+        self._waits_end_at = 0.0  # guarded by: _is_connected_or_expired_lock
         self._senders = self._make_senders()  # const
         # The meters must be there before the handle, whose thread marks them.
         self._state_to_meter_map = self._make_meters()  # const
@@ -357,24 +360,44 @@ class ZooKeeperClient(KafkaMetricsGroup):
         )
 
     def wait_until_connected(self) -> None:
-        """Wait without limit for the connection.
+        """Wait for the connection, without limit unless limit_waits() has set one.
 
-        Raises ZooKeeperClientAuthFailedException or ZooKeeperClientExpiredException when it cannot come any more.
+        Raises ZooKeeperClientAuthFailedException or ZooKeeperClientExpiredException when it cannot come any more,
+        ZooKeeperClientTimeoutException when the limit is reached.
         """
         self._wait_until_connected(None)
+
+    def limit_waits(self, limit_ms: int) -> None:
+        """From now on wait no longer than this, from now or from the loss of the connection, whichever is later.
+
+        Who waits already is held to it too: a broker that stops must not wait for a ZooKeeper that never comes back.
+        """
+        with self._is_connected_or_expired_lock:
+            self._limit_ms = limit_ms
+            self._waits_end_at = self._time.hi_res_clock_ms() + limit_ms
+            self._is_connected_or_expired_condition.signal_all()
+
+    @property
+    def must_wait_first(self) -> bool:
+        """Whether requests wait for the connection before they are queued: under a limit, which a queue has not."""
+        return self._limit_ms is not None and self.connection_state is States.CONNECTING
+
+    def _remaining_ms(self, deadline: float | None) -> float | None:
+        """How long to wait for the connection, None for ever. Caller holds _is_connected_or_expired_lock."""
+        ends = [end for end in (deadline, None if self._limit_ms is None else self._waits_end_at) if end is not None]
+        return min(ends) - self._time.hi_res_clock_ms() if ends else None
 
     def _wait_until_connected(self, timeout_ms: int | None) -> None:
         self.info("Waiting until connected.")
         deadline = None if timeout_ms is None else self._time.hi_res_clock_ms() + timeout_ms
-        remaining = timeout_ms
         with self._is_connected_or_expired_lock:
+            remaining = self._remaining_ms(deadline)
             state = self.connection_state
             while not state.is_connected() and state.is_alive():
                 if remaining is not None and remaining <= 0:
                     raise ZooKeeperClientTimeoutException(f"Timed out waiting for connection while in state: {state}")
                 signalled = self._is_connected_or_expired_condition.await_(remaining)
-                if deadline is not None:
-                    remaining = deadline - self._time.hi_res_clock_ms() if signalled else 0
+                remaining = self._remaining_ms(deadline) if signalled else 0
                 state = self.connection_state
         if state is States.AUTH_FAILED:
             raise ZooKeeperClientAuthFailedException("Auth failed either before or while waiting for connection")
@@ -517,6 +540,8 @@ class ZooKeeperClient(KafkaMetricsGroup):
     def _process_state(self, state: KeeperState) -> None:
         self._state_to_meter_map[state].mark()
         with self._is_connected_or_expired_lock:
+            if state is KeeperState.DISCONNECTED and self._limit_ms is not None:
+                self._waits_end_at = self._time.hi_res_clock_ms() + self._limit_ms
             self._is_connected_or_expired_condition.signal_all()
         if state is KeeperState.AUTH_FAILED:
             self.error("Auth failed.")

@@ -19,6 +19,7 @@ from kafka_py.clients.network_client_utils import NetworkClientUtils
 from kafka_py.clients.node_api_versions import NodeApiVersions
 from kafka_py.common.errors import (
     AuthenticationException,
+    DisconnectException,
     IllegalStateException,
     SaslAuthenticationException,
     UnsupportedVersionException,
@@ -195,6 +196,33 @@ def test_a_request_to_a_node_that_is_not_ready_is_refused(client: NetworkClient,
         client.send(request, time.milliseconds())
     with pytest.raises(ValueError, match="Cannot connect to empty node"):
         client.ready(Node.no_node(), 0)
+
+
+def test_a_client_that_is_to_close_wakes_up_and_works_no_more(
+    client: NetworkClient, selector: MockSelector, time: MockTime
+) -> None:
+    await_ready(client, time)
+    request = client.new_client_request("0", builder(), time.milliseconds(), True)
+
+    def close_meanwhile(timeout: int) -> None:
+        selector.__class__.poll(selector, timeout)
+        client.initiate_close()
+
+    selector.poll = close_meanwhile  # type: ignore[method-assign]
+    with pytest.raises(OSError, match="Client was shutdown before response was read"):
+        NetworkClientUtils.send_and_receive(client, request, time)
+    assert selector.woken
+    assert not client.active()
+    assert len(selector.poll_timeouts) == 2  # one of await_ready
+    with pytest.raises(DisconnectException, match="no longer active, state is CLOSING"):
+        client.poll(1, time.milliseconds())
+    with pytest.raises(DisconnectException):
+        client.send(request, time.milliseconds())
+    client.close()
+    assert selector.closed == [None]
+    client.initiate_close()
+    with pytest.raises(DisconnectException, match="state is CLOSED"):
+        client.poll(1, time.milliseconds())
 
 
 @pytest.mark.ported("NetworkClientTest.testReadyAndDisconnect")

@@ -10,10 +10,15 @@ from typing import Any
 import pytest
 
 from kafka_py.api.leader_and_isr import LeaderAndIsr
+from kafka_py.cluster.broker import Broker
+from kafka_py.cluster.end_point import EndPoint
 from kafka_py.common.errors import ControllerMovedException
 from kafka_py.common.metrics.metrics import Metrics
+from kafka_py.common.network.listener_name import ListenerName
+from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.stop_replica_response import StopReplicaResponse
+from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.controller.controller_context import PartitionAndReplica
@@ -30,7 +35,7 @@ from kafka_py.zookeeper.zoo_defs import CreateMode, Ids
 from kafka_py.zookeeper.zoo_keeper_client import Code, CreateRequest
 from tests.controller.fakes import broker
 
-NAME, DEAD, OTHER_DEAD = 1, 5, 6
+NAME, OTHER, DEAD, OTHER_DEAD = 1, 2, 5, 6
 T0, UNKNOWN = TopicPartition("t", 0), TopicPartition("nosuch", 0)
 _number = itertools.count()
 
@@ -203,6 +208,91 @@ class TestTopicDeletion:
         elect(controller)
         assert zk.get_topic_deletions == []
         assert zk.get_entity_configs("topics", "t") == {"cleanup.policy": "compact"}
+
+
+class Channels:
+    """In place of a ControllerChannelManager: writes down what it is asked to do."""
+
+    def __init__(self) -> None:
+        self.calls: list[tuple[str, int]] = []
+        self.led: list[tuple[int, TopicPartition, int]] = []  # broker told, partition, leader epoch
+
+    def add_broker(self, broker: Broker) -> None:
+        self.calls.append(("add", broker.id))
+
+    def remove_broker(self, broker_id: int) -> None:
+        self.calls.append(("remove", broker_id))
+
+    def send_request(self, broker_id: int, api_key: ApiKeys, request: Any, callback: object) -> None:
+        self.calls.append((api_key.name, broker_id))
+        if api_key is ApiKeys.LEADER_AND_ISR:
+            states = request.build(1).partition_states()
+            self.led += [(broker_id, tp, state.base_partition_state.leader_epoch) for tp, state in states.items()]
+
+    def shutdown(self) -> None:
+        self.calls.append(("shutdown", -1))
+
+
+class TestBrokerChange:
+    """A broker that was gone and is back before the controller looks (KAFKA-7235)."""
+
+    @pytest.fixture
+    def channels(self, controller: KafkaController, zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch) -> Channels:
+        made = Channels()
+        context = controller.controller_context
+        monkeypatch.setattr(
+            controller, "_start_channel_manager", lambda: setattr(context, "controller_channel_manager", made)
+        )
+        for broker_id in (NAME, OTHER):
+            zk.register_broker_in_zk(BrokerInfo(broker(broker_id), 4, -1))
+        topic(zk, [OTHER], led=True)
+        elect(controller)
+        made.calls.clear()
+        made.led.clear()
+        return made
+
+    def test_it_hears_everything_anew(self, controller: KafkaController, zk: KafkaZkClient, channels: Channels) -> None:
+        context = controller.controller_context
+        context.shutting_down_broker_ids.add(OTHER)
+        (before,) = zk.get_topic_partition_states([T0]).values()
+        zk.delete_path(f"/brokers/ids/{OTHER}")
+        zk.register_broker_in_zk(BrokerInfo(broker(OTHER), 4, -1))
+        run(controller, controller.BrokerChange(controller))
+        assert channels.calls[:2] == [("remove", OTHER), ("add", OTHER)]
+        assert ("UpdateMetadata", OTHER) in channels.calls
+        assert ("StopReplica", OTHER) not in channels.calls  # meant for its life before
+        told, tp, leader_epoch = channels.led[-1]
+        assert (told, tp) == (OTHER, T0)
+        assert leader_epoch > before.leader_and_isr.leader_epoch
+        assert context.shutting_down_broker_ids == set()
+        assert context.live_broker_ids == {NAME, OTHER}
+
+    def test_one_that_was_never_away_hears_nothing(self, controller: KafkaController, channels: Channels) -> None:
+        controller.controller_context.shutting_down_broker_ids.add(OTHER)
+        run(controller, controller.BrokerChange(controller))
+        assert channels.calls == []
+        assert controller.controller_context.shutting_down_broker_ids == {OTHER}
+
+    def test_other_endpoints_are_no_other_life(
+        self, controller: KafkaController, zk: KafkaZkClient, channels: Channels
+    ) -> None:
+        epochs = dict(controller.controller_context.live_broker_id_and_epochs)
+        listener = ListenerName.for_security_protocol(SecurityProtocol.PLAINTEXT)
+        moved = Broker(OTHER, (EndPoint("elsewhere", 9092, listener, SecurityProtocol.PLAINTEXT),), None)
+        zk.update_broker_info_in_zk(BrokerInfo(moved, 4, -1))
+        run(controller, controller.BrokerModifications(controller, OTHER), controller.BrokerChange(controller))
+        assert {name for name, _ in channels.calls} == {"UpdateMetadata"}
+        assert controller.controller_context.live_brokers == {broker(NAME), moved}
+        assert controller.controller_context.live_broker_id_and_epochs == epochs
+
+    def test_the_dead_are_buried_and_the_new_greeted(
+        self, controller: KafkaController, zk: KafkaZkClient, channels: Channels
+    ) -> None:
+        zk.delete_path(f"/brokers/ids/{OTHER}")
+        zk.register_broker_in_zk(BrokerInfo(broker(DEAD), 4, -1))
+        run(controller, controller.BrokerChange(controller))
+        assert channels.calls[:2] == [("add", DEAD), ("remove", OTHER)]
+        assert controller.controller_context.live_broker_ids == {NAME, DEAD}
 
 
 class TestSession:

@@ -50,7 +50,7 @@ class Machine:
     def __init__(self, state: PartitionState | None = None, live: tuple[int, ...] = (BROKER,)) -> None:
         self.context = ControllerContext()
         self.context.epoch = CONTROLLER_EPOCH
-        self.context.live_brokers = {broker(id) for id in live}
+        self.context.set_live_broker_and_epochs({broker(id): 0 for id in live})
         self.zk, self.batch, self.deletion = FakeZkClient(), RecordingBatch(), FakeTopicDeletionManager()
         self.states: dict[TopicPartition, PartitionState] = {} if state is None else {TP: state}
         fakes: tuple[Any, ...] = (self.deletion, self.zk, self.states, self.batch)

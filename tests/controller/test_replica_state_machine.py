@@ -46,7 +46,7 @@ class Machine:
     def __init__(self, state: ReplicaState | None = None) -> None:
         self.context = ControllerContext()
         self.context.epoch = CONTROLLER_EPOCH
-        self.context.live_brokers = {broker(BROKER), broker(OTHER)}
+        self.context.set_live_broker_and_epochs({broker(BROKER): 0, broker(OTHER): 0})
         self.context.partition_replica_assignment[TP] = [BROKER, OTHER]
         self.zk, self.batch, self.deletion = FakeZkClient(), RecordingBatch(), FakeTopicDeletionManager()
         self.states: dict[PartitionAndReplica, ReplicaState] = {} if state is None else {REPLICA: state}
@@ -177,7 +177,7 @@ def test_a_deleted_replica_leaves_the_assignment() -> None:
 def test_startup_marks_replicas_on_dead_brokers() -> None:
     m = Machine()
     state = m.lead(BROKER, [BROKER])
-    m.context.live_brokers = {broker(BROKER)}
+    m.context.set_live_broker_and_epochs({broker(BROKER): 0})
     m.machine.startup()
     assert m.states == {REPLICA: OnlineReplica, PartitionAndReplica(TP, OTHER): ReplicaDeletionIneligible}
     assert m.batch.leader_and_isr == [([BROKER], TP, state, [BROKER, OTHER], False)]

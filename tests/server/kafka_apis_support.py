@@ -89,7 +89,9 @@ class Apis:
             get_magic=lambda tp: 2,
         )
         self.controller = SimpleNamespace(is_active=True)
-        self.admin_manager = SimpleNamespace(has_delayed_topic_operations=False)
+        self.admin_manager = SimpleNamespace(
+            has_delayed_topic_operations=False, await_first_metadata=lambda answer: answer()
+        )
         self.txn_coordinator = SimpleNamespace()
         self.broker_topic_stats = BrokerTopicStats()
         self.apis = KafkaApis(

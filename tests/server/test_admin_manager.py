@@ -12,8 +12,9 @@ from kafka_py.common.errors import TopicAlreadyMarkedForDeletionException, Unkno
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
-from kafka_py.server.admin_manager import AdminManager
+from kafka_py.server.admin_manager import FIRST_METADATA_MAX_WAIT_MS, AdminManager
 from kafka_py.server.delayed_create_partitions import DelayedCreatePartitions
+from kafka_py.server.delayed_metadata import DelayedMetadata
 from kafka_py.server.metadata_cache import MetadataCache
 from tests.server.kafka_apis_support import kafka_config, update_metadata
 
@@ -82,6 +83,28 @@ def test_creation_waits_until_every_partition_has_a_leader(admin: Admin) -> None
     assert admin.answers == []
     admin.leaders("b")
     assert admin.answers == [{"a": ApiError.NONE, "b": ApiError.NONE}]
+
+
+def test_metadata_waits_until_the_controller_has_spoken(admin: Admin, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(admin.manager, "metadata_cache", MetadataCache(1))
+    answered: list[str] = []
+    admin.manager.await_first_metadata(lambda: answered.append("first"))
+    admin.manager.await_first_metadata(lambda: answered.append("second"))
+    assert admin.manager.has_delayed_topic_operations
+    admin.manager.try_complete_delayed_metadata()
+    assert answered == []
+    admin.manager.metadata_cache.update_cache(0, update_metadata(()))
+    admin.manager.try_complete_delayed_metadata()
+    assert answered == ["first", "second"]
+    admin.manager.await_first_metadata(lambda: answered.append("third"))
+    assert answered == ["first", "second", "third"]
+    assert not admin.manager.has_delayed_topic_operations
+
+
+def test_metadata_does_not_wait_for_ever() -> None:
+    answered: list[str] = []
+    DelayedMetadata(FIRST_METADATA_MAX_WAIT_MS, MetadataCache(1), lambda: answered.append("nothing known")).run()
+    assert answered == ["nothing known"]
 
 
 def test_leaders_that_are_told_just_before_the_timer_is_set_are_not_missed(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
 
@@ -522,10 +522,35 @@ def test_update_metadata_completes_what_waits_for_the_topics(apis: Apis) -> None
     seen: list[int] = []
     apis.admin_manager.has_delayed_topic_operations = True
     apis.admin_manager.try_complete_delayed_topic_operations = looked_at.append
+    apis.admin_manager.try_complete_delayed_metadata = lambda: looked_at.append("metadata")
     apis.replica_manager.maybe_update_metadata_cache = lambda correlation_id, request: seen.append(correlation_id)
     response = apis.handle(update_metadata(("a", "b"), partitions=3))
     assert response.error() is Errors.NONE
-    assert (looked_at, seen) == (["a", "b"], [7])
+    assert (looked_at, seen) == (["metadata", "a", "b"], [7])
+
+
+def test_metadata_waits_for_the_controllers_first_word(apis: Apis) -> None:
+    waiting: list[Callable[[], None]] = []
+    apis.admin_manager.await_first_metadata = waiting.append
+    assert apis.handle(metadata(4, None)) is None
+    apis.update_metadata("t", controller=1)
+    [answer] = waiting
+    answer()
+    response: Any = apis.channel.responses[-1]
+    assert response.controller().id == 1
+    assert [topic.topic for topic in response.topic_metadata()] == ["t"]
+    assert apis.handle(metadata(4, [])).controller().id == 1
+    assert len(waiting) == 1
+
+
+def test_a_delayed_answer_that_fails_is_an_error_response(apis: Apis, monkeypatch: pytest.MonkeyPatch) -> None:
+    waiting: list[Callable[[], None]] = []
+    apis.admin_manager.await_first_metadata = waiting.append
+    assert apis.handle(metadata(4, ["t"])) is None
+    monkeypatch.setattr(apis.apis, "_get_topic_metadata", lambda *args: 1 / 0)
+    [answer] = waiting
+    answer()
+    assert apis.channel.responses[-1].error_counts() == {Errors.UNKNOWN_SERVER_ERROR: 1}
 
 
 def test_controlled_shutdown_is_answered_from_the_controllers_thread(apis: Apis) -> None:

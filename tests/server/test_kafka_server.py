@@ -12,11 +12,10 @@ from typing import Any, cast
 
 import pytest
 
-from kafka_py.cluster.broker import Broker
 from kafka_py.common.errors import ConfigException, GenerateBrokerIdException, InconsistentBrokerIdException
 from kafka_py.common.network.listener_name import ListenerName
+from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.log.log_config import LogConfig
 from kafka_py.metrics.yammer import Gauge
 from kafka_py.metrics.yammer import Metrics as YammerMetrics
@@ -45,6 +44,9 @@ class FakeZk:
     def generate_broker_sequence_id(self) -> int:
         self.sequence += 1
         return self.sequence
+
+    def limit_waits(self, limit_ms: int) -> None:
+        assert limit_ms >= 0
 
     def close(self) -> None:
         self.closed += 1
@@ -262,6 +264,7 @@ def test_startup_order() -> None:
             "KafkaRequestHandlerPool",
             "config.dynamic_config.add_reconfigurables",
             "dynamic_config_manager.startup",
+            "gc.freeze",
             "socket_server.enable_request_processing",
             "AppInfoParser.register_app_info",
         ],
@@ -339,6 +342,9 @@ class FakeControlledShutdownClient:
             raise answer
         return answer
 
+    def initiate_close(self) -> None:
+        self.log.append("initiate close")
+
     def close(self) -> None:
         self.log.append("close")
 
@@ -347,48 +353,91 @@ def answer(error: Any, *remaining: Any) -> Any:
     return SimpleNamespace(error=lambda: error, partitions_remaining=lambda: set(remaining))
 
 
-@pytest.fixture
-def asking(servers: Any, monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A started server whose controllers, one per attempt, are given; answers the client's log and the outcome."""
+class Asking:
+    """A broker that stops, the metadata cache of which names one controller per attempt."""
 
-    def ask(controllers: list[int | None], answers: list[Any]) -> tuple[bool, list[str]]:
-        server = servers()
-        server.metrics = SimpleNamespace()
+    def __init__(self, server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.server = server
+        self.connected = True
+        self.limits: list[int] = []
+        self.log: list[str] = []
+        self._monkeypatch = monkeypatch
+        server.metrics = cast("Any", SimpleNamespace(close=lambda: None))
+        server._zk_client = cast("Any", self)
+
+    @property
+    def is_connected(self) -> bool:
+        return self.connected
+
+    def limit_waits(self, limit_ms: int) -> None:
+        self.limits.append(limit_ms)
+
+    def close(self) -> None:
+        self.log.append("close ZooKeeper")
+
+    def __call__(self, controllers: list[int | None], answers: list[Any]) -> tuple[bool, list[str]]:
+        """The outcome, and what the client was asked to do."""
         left = list(controllers)
-        zk = SimpleNamespace(
-            get_broker=lambda broker_id: Broker.create(
-                broker_id, "h", 1, ListenerName("PLAINTEXT"), SecurityProtocol.PLAINTEXT
-            )
-        )
-        monkeypatch.setattr(type(server), "zk_client", property(lambda self: with_controller(zk, left.pop(0))))
-        log: list[str] = []
-        fake = type("Fake", (FakeControlledShutdownClient,), {"answers": list(answers), "log": log})
-        monkeypatch.setattr("kafka_py.server.controlled_shutdown_client.ControlledShutdownClient", fake)
-        return server._do_controlled_shutdown(3), log
 
-    def with_controller(zk: Any, controller: int | None) -> Any:
-        zk.get_controller_id = controller
-        return zk
+        class Cache:
+            get_controller_id = property(lambda self: left.pop(0))
 
-    return ask
+            def get_alive_broker_node(self, broker_id: int, listener_name: ListenerName) -> Node:
+                return Node(broker_id, "h", 1)
+
+        self.server.metadata_cache = cast("Any", Cache())
+        fake = type("Fake", (FakeControlledShutdownClient,), {"answers": list(answers), "log": self.log})
+        self._monkeypatch.setattr("kafka_py.server.controlled_shutdown_client.ControlledShutdownClient", fake)
+        return self.server._do_controlled_shutdown(3), self.log
+
+
+@pytest.fixture
+def asking(servers: Any, monkeypatch: pytest.MonkeyPatch) -> Asking:
+    return Asking(servers(controlled__shutdown__retry__backoff__ms=0), monkeypatch)
 
 
 @pytest.mark.ported("ServerShutdownTest.testControlledShutdownWithoutController")
-def test_without_a_controller_nobody_is_asked(asking: Any) -> None:
+def test_without_a_controller_nobody_is_asked(asking: Asking) -> None:
     assert asking([None, None, None], []) == (False, ["close"])
 
 
-def test_the_controller_is_asked_until_nothing_remains(asking: Any) -> None:
+def test_the_controller_is_asked_until_nothing_remains(asking: Asking) -> None:
     answers = [answer(Errors.NONE, "t-0"), answer(Errors.STALE_CONTROLLER_EPOCH), answer(Errors.NONE)]
-    # Each look costs two reads: the controller's id and its address.
-    succeeded, log = asking([2, 2, 2, 2, 2, 2], answers)
+    succeeded, log = asking([2, 2, 2], answers)
     assert succeeded
     assert log == ["set 2", "ask 2 v1", "ask 2 v1", "ask 2 v1", "close"]
 
 
-def test_a_new_controller_and_a_lost_connection_mean_a_new_connection(asking: Any) -> None:
+def test_without_zookeeper_the_controller_is_asked_once(asking: Asking) -> None:
+    asking.connected = False
+    assert asking([2], [answer(Errors.UNKNOWN_SERVER_ERROR)]) == (False, ["set 2", "ask 2 v1", "close"])
+
+
+def test_who_is_in_a_hurry_asks_nobody_again(asking: Asking) -> None:
+    class Hung(list[Any]):
+        """The first question is not answered until the shutdown is hurried."""
+
+        def pop(self, index: Any = 0) -> Any:
+            asking.server.hurry_shutdown()
+            raise OSError("Client was shutdown before response was read")
+
+    asking._monkeypatch.setattr(
+        FakeControlledShutdownClient, "__init__", lambda self, *args: setattr(self, "answers", Hung())
+    )
+    assert asking([2], []) == (False, ["set 2", "ask 2 v1", "initiate close", "close"])
+    assert asking.limits == [0]
+
+
+def test_a_stop_waits_for_zookeeper_for_so_long_only(asking: Asking) -> None:
+    server = asking.server
+    server.shutdown()
+    assert asking.limits == [server.config.zk_connection_timeout_ms]
+    assert asking.log == ["close ZooKeeper"]
+
+
+def test_a_new_controller_and_a_lost_connection_mean_a_new_connection(asking: Asking) -> None:
     answers = [OSError("lost"), answer(Errors.STALE_CONTROLLER_EPOCH), answer(Errors.NONE)]
-    succeeded, log = asking([2, 2, 2, 2, 3, 3], answers)
+    succeeded, log = asking([2, 2, 3], answers)
     assert succeeded
     assert log == [
         "set 2",

@@ -71,7 +71,7 @@ def test_nothing_is_sent_any_more(silent_leader: socket.socket) -> None:
         end_point(silent_leader), kafka_config(), metrics, Time.SYSTEM, 0, "broker-1-fetcher-0", ""
     )
     sender.initiate_close()
-    with pytest.raises(DisconnectException, match="closed"):
+    with pytest.raises(DisconnectException, match="no longer active"):
         sender.send_request(OffsetsForLeaderEpochRequest.Builder({TP: 1}))
     sender.close()
     metrics.close()

@@ -20,6 +20,7 @@ from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.zk.kafka_zk_client import KafkaZkClient
 from kafka_py.zk.zk_data import BrokerInfo, TopicPartitionStateZNode, ZkData, ZkStat, ZkVersion
 from kafka_py.zookeeper.keeper_exception import Code, NodeExistsException, NoNodeException
+from kafka_py.zookeeper.zoo_keeper import States
 from kafka_py.zookeeper.zoo_keeper_client import (
     AsyncRequest,
     ResponseMetadata,
@@ -27,6 +28,7 @@ from kafka_py.zookeeper.zoo_keeper_client import (
     SetDataResponse,
     ZNodeChangeHandler,
     ZooKeeperClient,
+    ZooKeeperClientTimeoutException,
 )
 
 T0, T1 = TopicPartition("topic", 0), TopicPartition("topic", 1)
@@ -260,6 +262,34 @@ def test_brokers(zk: KafkaZkClient) -> None:
     assert zk.get_all_brokers_in_cluster == [info(i).broker for i in (1, 2, 10)]
 
 
+def test_under_a_limit_no_request_is_queued_without_a_connection(
+    zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = zk._zoo_keeper_client
+    zk.limit_waits(0)
+    zk.create_top_level_paths()  # a connection is no wait
+    monkeypatch.setattr(ZooKeeperClient, "connection_state", States.CONNECTING)
+    monkeypatch.setattr(client, "handle_requests", lambda requests: pytest.fail("queued"))
+    with pytest.raises(ZooKeeperClientTimeoutException):
+        zk.path_exists("/")
+    assert [zk.is_connected] == [False]
+    monkeypatch.undo()
+    assert [zk.is_connected, zk.path_exists("/")] == [True, True]
+
+
+def test_each_life_of_a_broker_has_an_epoch(zk: KafkaZkClient) -> None:
+    zk.create_top_level_paths()
+    zk.register_broker_in_zk(info(1))
+    zk.register_broker_in_zk(info(2))
+    first = zk.get_all_broker_and_epochs_in_cluster
+    assert first[info(1).broker] < first[info(2).broker]
+    zk.update_broker_info_in_zk(info(2))  # is no new life
+    zk.delete_path("/brokers/ids/1")
+    zk.register_broker_in_zk(info(1))
+    assert zk.get_all_broker_and_epochs_in_cluster[info(1).broker] > first[info(2).broker]
+    assert zk.get_all_broker_and_epochs_in_cluster[info(2).broker] == first[info(2).broker]
+
+
 @pytest.mark.ported("KafkaZkClientTest.testUpdateBrokerInfo")
 def test_update_broker(zk: KafkaZkClient) -> None:
     zk.create_top_level_paths()
@@ -416,6 +446,7 @@ class FakeZooKeeperClient:
         self.lose = lose
         self.batches: list[list[str]] = []
         self.waits = 0
+        self.must_wait_first = False
 
     def handle_requests(self, requests: Sequence[AsyncRequest[Any]]) -> list[SetDataResponse]:
         self.batches.append([request.path for request in requests])

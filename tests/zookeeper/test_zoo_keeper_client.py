@@ -16,6 +16,7 @@ from kafka_py.common.utils.time import Time
 from kafka_py.embedded.data_tree import TreeException
 from kafka_py.embedded.request_processor import OpCode
 from kafka_py.embedded.zookeeper_server import ZooKeeperServer
+from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.zookeeper.keeper_exception import NoNodeException
 from kafka_py.zookeeper.zoo_defs import ACL, CreateMode, Id, Ids
@@ -624,6 +625,50 @@ class TestReconnect:
         found: list[Code] = []
         handle.get_data("/", False, lambda code, result: found.append(code))
         assert found == [Code.SESSIONEXPIRED]
+
+    def test_who_waits_for_a_connection_hears_that_there_is_a_limit_now(
+        self, client: ZooKeeperClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        waiting, heard, condition = CountDownLatch(1), CountDownLatch(1), client._is_connected_or_expired_condition
+        wait = condition.await_
+
+        def tell_and_wait(timeout_ms: float | None) -> bool:
+            waiting.count_down()
+            return wait(timeout_ms)
+
+        def wait_for_it() -> None:
+            with pytest.raises(ZooKeeperClientTimeoutException, match="while in state: CONNECTING"):
+                client.wait_until_connected()
+            heard.count_down()
+
+        monkeypatch.setattr(condition, "await_", tell_and_wait)
+        monkeypatch.setattr(ZooKeeperClient, "connection_state", States.CONNECTING)
+        waiter = threading.Thread(target=wait_for_it, daemon=True)
+        waiter.start()
+        assert waiting.await_(WAIT_MS)
+        client.limit_waits(0)
+        assert heard.await_(WAIT_MS)
+        waiter.join()
+        monkeypatch.undo()
+        client.wait_until_connected()  # which needs no wait
+        assert codes(client, GetDataRequest("/")) == [Code.OK]
+
+    def test_a_limit_counts_from_the_loss_of_the_connection(
+        self, client: ZooKeeperClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        time = MockTime()
+        monkeypatch.setattr(client, "_time", time)
+        with client._is_connected_or_expired_lock:
+            assert client._remaining_ms(None) is None
+            assert client._remaining_ms(time.hi_res_clock_ms() + 5) == 5
+            client.limit_waits(1000)
+            time.sleep(400)
+            assert client._remaining_ms(None) == 600
+            assert client._remaining_ms(time.hi_res_clock_ms() + 5) == 5
+            client._process_state(KeeperState.SYNC_CONNECTED)
+            assert client._remaining_ms(None) == 600
+            client._process_state(KeeperState.DISCONNECTED)
+            assert client._remaining_ms(None) == 1000
 
     @pytest.mark.slow
     def test_who_waits_for_a_connection_hears_that_the_client_was_closed(
