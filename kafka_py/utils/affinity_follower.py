@@ -39,7 +39,10 @@ _log = get_logger("kafka_py.utils.AffinityFollower")
 
 
 class Interval(NamedTuple):
-    """What happened between two looks; all but the first in shares of its length, 1.0 being one core."""
+    """What happened between two looks; all but the first in shares of its length, 1.0 being one core.
+
+    ``waited`` is 0 where it was not asked for.
+    """
 
     seconds: float
     own: float
@@ -113,13 +116,18 @@ class AffinityRule:
         self._busy_while_calm: dict[int, float] = {}  # thread: follower
 
     @staticmethod
-    def waits_for_others(core: int, interval: Interval) -> float:
-        """The share of the interval in which we could have used the core and others had it, at most."""
-        return min(interval.waited, max(0.0, interval.busy[core] - interval.own))
+    def used_by_others(core: int, interval: Interval) -> float:
+        """The share of the interval in which the core, to which the process is bound, has worked for others."""
+        return max(0.0, interval.busy[core] - interval.own)
+
+    @classmethod
+    def is_suspect(cls, core: int, interval: Interval) -> bool:
+        """Whether others have used so much of the core that it matters how long our threads have waited."""
+        return cls.used_by_others(core, interval) >= _STARVED_SHARE
 
     def is_to_leave(self, core: int, interval: Interval) -> bool:
         """Whether the process, bound to the core, should be let go: others have kept it waiting twice in a row."""
-        wait = self.waits_for_others(core, interval)
+        wait = min(interval.waited, self.used_by_others(core, interval))
         is_room_elsewhere = any(interval.busy[other] < 0.5 for other in self._cores if other != core)
         ratio = _ELSEWHERE_RATIO if is_room_elsewhere else _STARVED_RATIO
         is_starved = wait >= _STARVED_SHARE and wait >= ratio * interval.own
@@ -163,7 +171,7 @@ class _Look(NamedTuple):
     at_ns: int
     own_ns: int
     busy_ns: Mapping[int, int]
-    waited_ns: Mapping[int, int]
+    waited_ns: Mapping[int, int] | None = None
 
 
 class AffinityFollower(ShutdownableThread):
@@ -242,16 +250,22 @@ class AffinityFollower(ShutdownableThread):
     def look(self) -> None:
         """See what has happened since the last time, and bind or let go if it is time for it.
 
-        An idle process on its core costs one system call for this.
+        An idle process on its core costs a system call or two for this, one that works there 50 us of processor time.
+        How long its threads have waited takes a millisecond, and is asked for only while others use the core.
         """
         if self.core is not None and self._is_idle():
             self._before = None
             self._rule.nothing_wanted()
             return
-        before, self._before = self._before, self._take_look()
-        if before is None:
-            return
-        interval = _between(before, self._before)
+        machine = self._machine
+        before, now = self._before, _Look(self._time.nanoseconds(), machine.own_ns(), machine.busy_ns())
+        if self.core is not None and (before is None or self._rule.is_suspect(self.core, _between(before, now))):
+            now = now._replace(waited_ns=machine.waited_ns())
+        self._before = now
+        if before is not None:
+            self._decide(_between(before, now))
+
+    def _decide(self, interval: Interval) -> None:
         if self.core is None:
             cores = self._rule.cores_to_take(interval)
             if cores:
@@ -265,11 +279,6 @@ class AffinityFollower(ShutdownableThread):
         self._seen_ns, self._own_ns = now, own
         return used < _IDLE_SHARE * passed and passed < (1 + _LATE_SHARE) * INTERVAL_MS * 1_000_000
 
-    def _take_look(self) -> _Look:
-        machine = self._machine
-        waited = machine.waited_ns() if self.core is not None else {}
-        return _Look(self._time.nanoseconds(), machine.own_ns(), machine.busy_ns(), waited)
-
     def _leave(self, core: int, interval: Interval) -> None:
         self._free(self._cores)
         self.core = None
@@ -279,7 +288,7 @@ class AffinityFollower(ShutdownableThread):
             "Not bound to core %d any more: it works for other processes for %d %% of the time, while ours wait "
             "(kafka.py.cpu.affinity=auto)",
             core,
-            100 * (interval.busy[core] - interval.own),
+            100 * self._rule.used_by_others(core, interval),
         )
 
     def _take(self, cores: Sequence[int]) -> None:
@@ -300,5 +309,7 @@ class AffinityFollower(ShutdownableThread):
 def _between(before: _Look, after: _Look) -> Interval:
     passed = max(1, after.at_ns - before.at_ns)
     busy = {core: (ns - before.busy_ns.get(core, ns)) / passed for core, ns in after.busy_ns.items()}
-    waited = sum(ns - before.waited_ns.get(thread, 0) for thread, ns in after.waited_ns.items())
+    waited = 0
+    if before.waited_ns is not None and after.waited_ns is not None:
+        waited = sum(ns - before.waited_ns.get(thread, 0) for thread, ns in after.waited_ns.items())
     return Interval(passed / 1e9, (after.own_ns - before.own_ns) / passed, busy, waited / passed)

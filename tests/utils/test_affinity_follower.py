@@ -80,6 +80,7 @@ class FakeMachine:
         self.time = MockTime()
         self.own, self.busy, self.waited = 0, {0: 0, 1: 0}, {7: 0}
         self.looks = 0
+        self.walks = 0
 
     def own_ns(self) -> int:
         return self.own
@@ -89,6 +90,7 @@ class FakeMachine:
         return dict(self.busy)
 
     def waited_ns(self) -> dict[int, int]:
+        self.walks += 1
         return dict(self.waited)
 
     def go_on(self, own: float, on_0: float, on_1: float, waited: float) -> None:
@@ -160,6 +162,21 @@ class TestFollower:
             machine.go_on(own=0.01, on_0=1.0, on_1=1.0, waited=0.0)
             follower.look()
         assert machine.looks == 0
+
+    def test_threads_are_not_walked_through_while_the_core_is_ours(
+        self, follower: AffinityFollower, machine: FakeMachine, calls: list[tuple[str, list[int]]]
+    ) -> None:
+        follower.look()
+        machine.walks = 0
+        for _ in range(100):
+            machine.go_on(own=0.8, on_0=1.0, on_1=0.9, waited=3.0)
+            follower.look()
+        assert machine.walks == 0
+        for _ in range(3):  # one more than without a pause: what was waited before is not known
+            assert calls == []
+            machine.go_on(own=0.1, on_0=1.0, on_1=1.0, waited=3.0)
+            follower.look()
+        assert calls == [("free", [0, 1])]
 
     def test_who_comes_late_is_not_idle(
         self, follower: AffinityFollower, machine: FakeMachine, calls: list[tuple[str, list[int]]]
