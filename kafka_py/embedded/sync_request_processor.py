@@ -16,6 +16,7 @@ from kafka_py.utils.concurrent import LinkedBlockingQueue
 from kafka_py.utils.logging import Logging
 
 _IDLE_MS = 60_000
+_PATIENCE_MS = 10  # a quick disk is waited for: reading on would cost a turn for each request that trickles in
 _MAX_BACKLOG = 1 << 24  # bytes that wait for the disk; with more the server reads no further requests
 
 
@@ -46,7 +47,10 @@ class SyncRequestProcessor(Logging):
     logger_name = "kafka_py.embedded.SyncRequestProcessor"
 
     def __init__(self, log: TxnLog, zxid: int, on_progress: Callable[[], None]) -> None:
-        """Everything up to that zxid is on disk; on_progress is called whenever `synced` or `failure` has changed."""
+        """Everything up to that zxid is on disk.
+
+        on_progress is called when `synced` or `failure` has changed, unless the server waits in await_progress.
+        """
         self.synced = Synced(0, zxid)  # volatile: sync thread
         self.failure: Exception | None = None  # volatile: sync thread
         self._txn_log = log  # const
@@ -55,6 +59,8 @@ class SyncRequestProcessor(Logging):
         self._submitted = 0  # thread: of the server
         self._submitted_size = 0  # thread: of the server
         self._written_size = 0  # volatile: sync thread
+        self._is_awaited = False  # volatile: of the server
+        self._progress: LinkedBlockingQueue[bool] = LinkedBlockingQueue("progress")  # const
         self._thread = KafkaThread.daemon_thread("SyncThread:0", self._run)  # const
 
     def startup(self) -> None:
@@ -78,14 +84,24 @@ class SyncRequestProcessor(Logging):
         """Whether the disk is so far behind that it should get no more for now."""
         return self._submitted_size - self._written_size >= _MAX_BACKLOG
 
-    def submit(self, tree: DataTree) -> None:
-        """Hand over what was appended to the log, and the tree when a snapshot of it is due."""
+    def submit(self, tree: DataTree) -> bool:
+        """Hand over what was appended to the log, and the tree when a snapshot of it is due; False if nothing was."""
         batch = self._txn_log.take()
         if batch is None:
-            return
+            return False
         self._submitted += 1
         self._submitted_size += batch.size
         self._queue.put(_Work(self._submitted, batch, self._txn_log.snapshot_if_due(tree)))
+        return True
+
+    def await_progress(self) -> None:
+        """Wait until more is on disk than before, but not for long."""
+        self._progress.clear()
+        self._is_awaited = True
+        # Only now: what has come to disk before was not told to the queue.
+        if self.synced.number < self._submitted and self.failure is None:
+            self._progress.poll(_PATIENCE_MS)
+        self._is_awaited = False
 
     # ----- the sync thread -----
 
@@ -95,7 +111,7 @@ class SyncRequestProcessor(Logging):
                 continue
         except Exception as e:  # noqa: BLE001  whatever it is, nothing may be answered any more: the server must stop
             self.failure = e
-            self._on_progress()
+            self._tell()
 
     def _process(self) -> bool:
         """Wait for work and do all there is; False at the end."""
@@ -124,4 +140,11 @@ class SyncRequestProcessor(Logging):
         self._txn_log.write(batches)
         self._written_size += sum(batch.size for batch in batches)
         self.synced = Synced(max(work.number for work in works), batches[-1].last_zxid)
-        self._on_progress()
+        self._tell()
+
+    def _tell(self) -> None:
+        # The server ceases to wait before it looks how far we are: it sees our change then, or is told of it here.
+        if self._is_awaited:
+            self._progress.put(True)
+        else:
+            self._on_progress()

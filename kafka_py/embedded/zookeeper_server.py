@@ -452,7 +452,8 @@ class ZooKeeperServer(Logging):
         self._expire_sessionless()
         while self._actions:
             self._actions.pop(0)()
-        self.sync.submit(self.tree)
+        if self.sync.submit(self.tree):
+            self.sync.await_progress()
         self._release()
         self._flush()
 
