@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import logging
+import os
 import pathlib
 import resource
 import signal
@@ -20,13 +21,14 @@ from kafka_py.common.utils.kafka_thread import KafkaThread
 from kafka_py.common.utils.utils import load_props
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.compiled import Compiled, Form
-from kafka_py.utils.cpu_affinity import pin_process
+from kafka_py.utils.cpu_affinity import AUTO, pin_process
 from kafka_py.utils.log4j_configurator import Log4jConfigurator
 from kafka_py.utils.logging import Logging
 from kafka_py.utils.option_parser import OptionParser
 
 if TYPE_CHECKING:
     from kafka_py.server.kafka_server_startable import KafkaServerStartable
+    from kafka_py.utils.affinity_follower import AffinityFollower
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 
@@ -68,11 +70,10 @@ class Kafka(Logging):
     @classmethod
     def main(cls, args: Sequence[str]) -> int:
         """Run a broker; the exit status."""
+        follower: AffinityFollower | None = None
         try:
             server_props = cls.get_props_from_args(args)
-            # Before the first thread: threads inherit the cores they may run on.
-            pinned = pin_process(server_props.get("kafka.py.cpu.affinity", "auto"))
-            cls.logger.info("%s", pinned)
+            follower = cls._bind(server_props.get("kafka.py.cpu.affinity", AUTO))
             cls._tell_form()
             cls.raise_open_file_limit()
             # Imported late, so that a usage line costs nothing.
@@ -85,7 +86,23 @@ class Kafka(Logging):
         except Exception as e:  # noqa: BLE001 -- the outermost handler: whatever it is, it is told and ends the process
             cls.logger.fatal("Exiting Kafka due to fatal exception", exc=e)
             return 1
+        finally:
+            if follower is not None:
+                follower.shutdown()
         return 0
+
+    @classmethod
+    def _bind(cls, affinity: str) -> AffinityFollower | None:
+        """Bind the process as the configuration says; `auto` goes on following the machine until it is shut down."""
+        cores = sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else []
+        # Before the first thread: threads inherit the cores they may run on.
+        cls.logger.info("%s", pin_process(affinity))
+        if affinity.strip().lower() != AUTO:
+            return None
+        # Imported late, so that a usage line costs nothing.
+        from kafka_py.utils.affinity_follower import AffinityFollower
+
+        return AffinityFollower.start_if_bound(cores)
 
     @classmethod
     def _tell_form(cls) -> None:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from pyspark.sql import SparkSession
 
 # Threads of libraries, which live as long as the process, and of the ZooKeeper that the whole session shares.
-_OTHERS = ("pytest", "Thread-", "ThreadPoolExecutor", "asyncio", "Dummy", "NIOServerCxnFactory")
+_OTHERS = ("pytest", "Thread-", "ThreadPoolExecutor", "asyncio", "Dummy", "NIOServerCxnFactory", "SyncThread:0")
 _GRACE_S = 2.0
 
 

@@ -11,9 +11,10 @@ from typing import Any, cast
 
 import pytest
 
-from kafka_py import kafka_server_stop
+from kafka_py import kafka, kafka_server_stop
 from kafka_py.common.utils.exit import Exit
 from kafka_py.kafka import Kafka
+from kafka_py.utils.affinity_follower import AffinityFollower
 
 
 class Exited(Exception):
@@ -74,6 +75,27 @@ def test_a_bad_configuration_ends_with_status_1(
     assert Kafka.main([file, "--override", override, "--override", "kafka.py.cpu.affinity=none"]) == 1
     assert "Exiting Kafka due to fatal exception" in caplog.messages
     assert words in (caplog.text)
+
+
+@pytest.mark.parametrize(("affinity", "followed"), [("auto", 1), (" Auto", 1), ("none", 0), ("0", 0)])
+def test_only_auto_follows_the_machine_and_ends_with_the_broker(
+    file: str, affinity: str, followed: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Follower:
+        """One that was started, and is shut down."""
+
+        def shutdown(self) -> None:
+            calls.append("shutdown")
+
+    def start(cores: list[int]) -> Follower:
+        calls.append("start")
+        return Follower()
+
+    calls: list[str] = []
+    monkeypatch.setattr(kafka, "pin_process", lambda value: "as asked")
+    monkeypatch.setattr(AffinityFollower, "start_if_bound", start)
+    assert Kafka.main([file, "--override", "broker.id=-5", "--override", f"kafka.py.cpu.affinity={affinity}"]) == 1
+    assert calls == ["start", "shutdown"] * followed
 
 
 def test_a_missing_file_ends_with_status_1(caplog: pytest.LogCaptureFixture) -> None:

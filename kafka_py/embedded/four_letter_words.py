@@ -23,6 +23,10 @@ def _isro(server: ZooKeeperServer, asking: ServerCnxn) -> str:
     return "rw"
 
 
+def _outstanding(server: ZooKeeperServer) -> int:
+    return sum(connection.outstanding for connection in server.held)
+
+
 def _srvr(server: ZooKeeperServer, asking: ServerCnxn) -> str:
     return (
         f"Zookeeper version: {VERSION}\n"
@@ -30,7 +34,7 @@ def _srvr(server: ZooKeeperServer, asking: ServerCnxn) -> str:
         f"Received: {server.received}\n"
         f"Sent: {server.sent}\n"
         f"Connections: {len(server.connections)}\n"
-        f"Outstanding: 0\n"
+        f"Outstanding: {_outstanding(server)}\n"
         f"Zxid: 0x{server.tree.last_zxid:x}\n"
         f"Mode: standalone\n"
         f"Node count: {len(server.tree.nodes)}\n"
@@ -61,7 +65,7 @@ def _mntr(server: ZooKeeperServer, asking: ServerCnxn) -> str:
         "zk_packets_received": server.received,
         "zk_packets_sent": server.sent,
         "zk_num_alive_connections": len(server.connections),
-        "zk_outstanding_requests": 0,
+        "zk_outstanding_requests": _outstanding(server),
         "zk_znode_count": len(tree.nodes),
         "zk_watch_count": server.processor.watches.size,
         "zk_ephemerals_count": sum(map(len, tree.ephemerals.values())),

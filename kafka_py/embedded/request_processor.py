@@ -1,6 +1,6 @@
 """What each request does: decode it, check it, change the tree, log the change, answer.
 
-Runs on the server's one thread. Replies are collected in the connections and leave only after the log is on disk.
+Runs on the server's thread. Replies are collected in the connections and leave only after the log is on disk.
 """
 
 from __future__ import annotations
@@ -71,6 +71,9 @@ class Connection(Protocol):
     def reply(self, xid: int, zxid: int, code: int, body: bytes | bytearray) -> None:
         """Send an answer once the log is on disk."""
 
+    def pong(self, xid: int) -> None:
+        """Answer a ping at once."""
+
     def close_after_replies(self) -> None:
         """Close once all answers are sent."""
 
@@ -101,7 +104,6 @@ class RequestProcessor:
             OpCode.GET_CHILDREN: lambda c, r: self._get_children(c, r).out,
             OpCode.GET_CHILDREN2: self._get_children2,
             OpCode.SYNC: lambda c, r: Writer().write_string(r.read_string()).out,
-            OpCode.PING: lambda c, r: bytearray(),
             OpCode.SET_WATCHES: self._set_watches,
             OpCode.SET_WATCHES2: self._set_watches,
             OpCode.CHECK_WATCHES: self._check_watches,
@@ -115,6 +117,9 @@ class RequestProcessor:
         """Carry out one request and answer it; raises JuteException for bytes that are no request."""
         reader = Reader(request)
         xid, kind = reader.read_int(), reader.read_int()
+        if kind == OpCode.PING:
+            connection.pong(xid)
+            return
         if kind == OpCode.AUTH:
             self._auth(connection, xid, reader)
             return

@@ -52,6 +52,21 @@ class LoggedTxn(NamedTuple):
     txns: Sequence[Txn]
 
 
+class Batch(NamedTuple):
+    """Transactions that go to disk together: their encoded form, and the zxid of the last."""
+
+    payloads: Sequence[bytes]
+    last_zxid: int
+    size: int
+
+
+class Snapshot(NamedTuple):
+    """The whole tree after that zxid, in pieces."""
+
+    zxid: int
+    pieces: Sequence[bytes]
+
+
 class DamagedLogException(RuntimeError):
     """A transaction log is broken elsewhere than at its end."""
 
@@ -110,7 +125,8 @@ def _decode_txn(reader: Reader) -> Txn:
 class TxnLog(Logging):
     """The log that is being written, and the files before it.
 
-    Thread: the server's; nothing here is synchronised.
+    Thread: the server's appends and takes, the sync thread writes what was taken; nothing here is synchronised, and
+        what one of them owns the other does not touch while both run.
     """
 
     def __init__(self, data_dir: str | os.PathLike[str], force_sync: bool = True, snap_count: int = 100_000) -> None:
@@ -120,10 +136,13 @@ class TxnLog(Logging):
         self._force_sync = force_sync  # const
         self._snap_count = snap_count  # const
         self._lock: FileLock | None = None  # thread: of the server
-        self._fd = -1  # thread: of the server
-        self._pending = bytearray()  # thread: of the server
-        self._appended_zxid = self._settled_zxid = 0  # thread: of the server
+        self._pending: list[bytes] = []  # thread: of the server
+        self._pending_size = 0  # thread: of the server
+        self._appended_zxid = 0  # thread: of the server
         self._since_snapshot = 0  # thread: of the server
+        self._fd = -1  # thread: sync
+        self._settled_zxid = 0  # thread: sync
+        self._is_broken = False  # thread: sync
 
     # ----- recovery -----
 
@@ -149,7 +168,7 @@ class TxnLog(Logging):
             self._replay(tree, logs[-1][1], is_last=True)
         self._open(logs[-1][1] if logs else self.folder / f"log.{tree.last_zxid + 1:x}")
         self._appended_zxid = tree.last_zxid
-        self._sync()  # what a killed server wrote without an fsync is shown to clients from now on
+        self._sync(tree.last_zxid)  # what a killed server wrote without an fsync is shown to clients from now on
         return tree
 
     def _take_lock(self) -> None:
@@ -201,7 +220,37 @@ class TxnLog(Logging):
         found = (path for path in self.folder.iterdir() if path.name.startswith(f"{kind}.") and path.suffix != ".tmp")
         return sorted((int(path.name.rpartition(".")[2], 16), path) for path in found)
 
-    # ----- writing -----
+    # ----- writing: the server's thread -----
+
+    def append(self, logged: LoggedTxn) -> None:
+        """Add a record to what the next take() gives."""
+        payload = encode(logged)
+        self._appended_zxid = logged.zxid
+        self._pending.append(payload)
+        self._pending_size += len(payload)
+        self._since_snapshot += 1
+
+    @property
+    def has_pending(self) -> bool:
+        """Whether something was appended since the last take()."""
+        return bool(self._pending)
+
+    def take(self) -> Batch | None:
+        """What was appended since the last time, to be written once; None if nothing was."""
+        if not self._pending:
+            return None
+        batch = Batch(self._pending, self._appended_zxid, self._pending_size)
+        self._pending, self._pending_size = [], 0  # never written twice, not by close() after an error either
+        return batch
+
+    def snapshot_if_due(self, tree: DataTree) -> Snapshot | None:
+        """The tree as it is, when enough has been logged since the last one; call after take()."""
+        if self._since_snapshot < self._snap_count:
+            return None
+        self._since_snapshot = 0
+        return Snapshot(tree.last_zxid, list(tree.serialize()))
+
+    # ----- writing: the sync thread -----
 
     def _open(self, path: Path) -> None:
         is_new = not path.exists()
@@ -209,46 +258,48 @@ class TxnLog(Logging):
         if is_new:
             self._sync_folder()
 
-    def append(self, logged: LoggedTxn) -> None:
-        """Add a record to what the next commit() writes."""
-        payload = encode(logged) + _SETTLED.pack(self._settled_zxid)
-        self._appended_zxid = logged.zxid
-        self._pending += _HEADER.pack(len(payload), zlib.crc32(payload))
-        self._pending += payload
-        self._since_snapshot += 1
-
-    def commit(self) -> None:
-        """Write what was appended and wait until it is on disk: one fsync for all of it.
+    def write(self, batches: Sequence[Batch]) -> None:
+        """Write the batches and wait until they are on disk: one fsync for all of them.
 
         An OSError is final for the server: what the disk holds is unknown after a failed fsync.
         """
-        if not self._pending:
+        if not batches:
             return
-        pending, self._pending = self._pending, bytearray()  # never written twice, not by close() after an error either
-        view = memoryview(pending)
+        self._is_broken = True  # until it is done
+        settled = _SETTLED.pack(self._settled_zxid)
+        framed = bytearray()
+        for batch in batches:
+            for payload in batch.payloads:
+                framed += _HEADER.pack(len(payload) + _SETTLED.size, zlib.crc32(settled, zlib.crc32(payload)))
+                framed += payload
+                framed += settled
+        view = memoryview(framed)
         while view:
             view = view[os.write(self._fd, view) :]
-        self._sync()
+        self._sync(batches[-1].last_zxid)
+        self._is_broken = False
 
-    def _sync(self) -> None:
+    def commit(self) -> None:
+        """take() and write() in one, for who has but one thread."""
+        batch = self.take()
+        if batch is not None:
+            self.write([batch])
+
+    def _sync(self, zxid: int) -> None:
         if self._force_sync:
             os.fdatasync(self._fd)
-            self._settled_zxid = self._appended_zxid
+            self._settled_zxid = zxid
 
-    def snapshot_if_due(self, tree: DataTree) -> bool:
-        """Write a snapshot and begin a new log when enough has been logged since the last; call after commit()."""
-        if self._since_snapshot < self._snap_count:
-            return False
-        self.snapshot(tree)
-        return True
+    def write_snapshot(self, snapshot: Snapshot) -> None:
+        """Write the tree, begin a new log, and remove the files that neither of the last snapshots needs.
 
-    def snapshot(self, tree: DataTree) -> None:
-        """Write the tree, begin a new log, and remove the files that neither of the last snapshots needs."""
-        path = self.folder / f"snapshot.{tree.last_zxid:x}"
+        Everything up to the snapshot is written, and nothing behind it.
+        """
+        path = self.folder / f"snapshot.{snapshot.zxid:x}"
         temporary = path.with_name(f"{path.name}.tmp")
         crc = 0
         with temporary.open("wb") as out:
-            for piece in tree.serialize():
+            for piece in snapshot.pieces:
                 crc = zlib.crc32(piece, crc)
                 out.write(piece)
             out.write(crc.to_bytes(4, "big"))
@@ -256,9 +307,8 @@ class TxnLog(Logging):
             os.fsync(out.fileno())
         os.replace(temporary, path)
         os.close(self._fd)
-        self._open(self.folder / f"log.{tree.last_zxid + 1:x}")
+        self._open(self.folder / f"log.{snapshot.zxid + 1:x}")
         self._sync_folder()
-        self._since_snapshot = 0
         self._purge()
 
     def _purge(self) -> None:
@@ -281,11 +331,12 @@ class TxnLog(Logging):
             os.close(fd)
 
     def close(self) -> None:
-        """Commit, and close the log."""
+        """Commit, unless a write has failed, and close the log; the sync thread has ended."""
         try:
             if self._fd >= 0:
                 try:
-                    self.commit()
+                    if not self._is_broken:
+                        self.commit()
                 finally:
                     os.close(self._fd)
                     self._fd = -1

@@ -3,10 +3,12 @@
 It has no ensemble: when its machine fails, ZooKeeper is gone until the machine is back. For more than one machine run
 Apache ZooKeeper (`bin/zookeeper-server-start.py --real`, or any other) and name it in zookeeper.connect.
 
-One thread does everything: each turn reads all sockets that are ready, carries out their requests, writes the log with
-one fsync for all of them, and only then lets the replies go.
+One thread serves all clients: each turn reads all sockets that are ready, carries out their requests, hands the
+changes to the thread that brings them to disk, and lets those replies go whose changes are there. So it hears its
+clients, and answers their pings, however long the disk takes.
 
-Read next: embedded/request_processor.py (the requests), embedded/data_tree.py, embedded/txn_log.py
+Read next: embedded/request_processor.py (the requests), embedded/data_tree.py, embedded/sync_request_processor.py,
+embedded/txn_log.py
 """
 
 from __future__ import annotations
@@ -19,13 +21,15 @@ import selectors
 import socket
 import struct
 import threading
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING
 
 from kafka_py.common.utils.time import Time
 from kafka_py.embedded.four_letter_words import COMMANDS
 from kafka_py.embedded.jute import JuteException, Reader, Writer
 from kafka_py.embedded.request_processor import RequestProcessor
+from kafka_py.embedded.sync_request_processor import Synced, SyncRequestProcessor
 from kafka_py.embedded.txn_log import TxnLog
 from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.utils.logging import Logging
@@ -41,6 +45,18 @@ _RECEIVE = 1 << 16
 _MAX_UNSENT = 1 << 22  # bytes of answers; a client that does not take them is not read any further
 _SESSIONLESS_TIMEOUT_MS = 10_000  # for a connection without a session, as in ZooKeeper
 _ACCEPT_PAUSE_MS = 1000  # after an accept that failed, as it does without free file descriptors
+
+
+class _Held:
+    """Answers that wait until a batch of the log is on disk."""
+
+    __slots__ = ("answers", "count", "number")
+
+    def __init__(self, number: int) -> None:
+        """None yet, for the batch of that number."""
+        self.number = number  # const
+        self.answers = bytearray()  # thread: of the server
+        self.count = 0  # thread: of the server
 
 
 class ServerCnxn(Logging):
@@ -62,6 +78,8 @@ class ServerCnxn(Logging):
         self.sent = 0  # thread: of the server
         self._in = bytearray()  # thread: of the server
         self._out = bytearray()  # thread: of the server
+        self._held: deque[_Held] = deque()  # thread: of the server
+        self._held_size = 0  # thread: of the server
         self._closing = False  # thread: of the server
         self._closed = False  # thread: of the server
         self._held_back = False  # thread: of the server
@@ -84,6 +102,13 @@ class ServerCnxn(Logging):
             return
         self._in += data
         self.process_input()
+
+    def hear_out(self) -> None:
+        """Before the session is given up: what has arrived counts, and so does what we leave unread for the disk."""
+        if self._held_back and (self._held or self.server.sync.is_full):
+            self.server.touch(self.session_id)
+        elif not self._closed:
+            self.read()
 
     def process_input(self) -> None:
         """Carry out the requests that have come, as far as there is room for their answers."""
@@ -113,6 +138,8 @@ class ServerCnxn(Logging):
             position = end
         del self._in[:position]
         self._held_back = self._is_full
+        if self._held_back:
+            self.server.held[self] = self.server.dirty[self] = None
 
     def _process(self, request: bytes) -> None:
         self.received += 1
@@ -154,19 +181,56 @@ class ServerCnxn(Logging):
 
     @property
     def _is_full(self) -> bool:
-        return len(self._out) >= _MAX_UNSENT
+        return len(self._out) + self._held_size >= _MAX_UNSENT or self.server.sync.is_full
+
+    @property
+    def outstanding(self) -> int:
+        """How many answers wait for the disk."""
+        return sum(held.count for held in self._held)
 
     def reply(self, xid: int, zxid: int, code: int, body: bytes | bytearray) -> None:
-        """Send an answer once the log is on disk."""
+        """Send an answer once everything that it may tell of is on disk."""
         self._send(_REPLY_HEADER.pack(xid, zxid, code) + body)
+
+    def pong(self, xid: int) -> None:
+        """Answer a ping at once: it tells of nothing, and clients take it out of order."""
+        self._out += _LENGTH.pack(_REPLY_HEADER.size)
+        self._out += _REPLY_HEADER.pack(xid, self.server.synced.zxid, 0)
+        self._count_sent()
+        self.server.dirty[self] = None
 
     def _send(self, message: bytes | bytearray) -> None:
         if self._closed:
             return
-        self._out += _LENGTH.pack(len(message))
-        self._out += message
+        server = self.server
+        number = server.sync.number
+        if number > server.synced.number:
+            if not self._held or self._held[-1].number != number:
+                self._held.append(_Held(number))
+                server.held[self] = None
+            held = self._held[-1]
+            held.count += 1
+            out = held.answers
+            self._held_size += _LENGTH.size + len(message)
+        else:
+            out = self._out
+            server.dirty[self] = None
+        out += _LENGTH.pack(len(message))
+        out += message
+        self._count_sent()
+
+    def _count_sent(self) -> None:
         self.sent += 1
         self.server.sent += 1
+
+    def release(self, number: int) -> None:
+        """The log is on disk up to that batch: what has waited for it may leave."""
+        while self._held and self._held[0].number <= number:
+            answers = self._held.popleft().answers
+            self._held_size -= len(answers)
+            self._out += answers
+        if not self._held:
+            self.server.held.pop(self, None)
         self.server.dirty[self] = None
 
     def close_after_replies(self) -> None:
@@ -187,7 +251,7 @@ class ServerCnxn(Logging):
                 self.close()
                 return
             del self._out[:sent]
-        if not self._out and self._closing:
+        if not self._out and not self._held and self._closing:
             self.close()
             return
         events = selectors.EVENT_WRITE if self._out else 0
@@ -196,13 +260,25 @@ class ServerCnxn(Logging):
             if self._held_back:
                 self.server.waiting[self] = None
         if events != self._events:
-            self._events = events
-            self.server.selector.modify(self.socket, events, self)
+            self._watch(events)
+
+    def _watch(self, events: int) -> None:
+        """Tell the selector what to wait for; it does not take 0."""
+        selector = self.server.selector
+        if not events:
+            selector.unregister(self.socket)
+        elif not self._events:
+            selector.register(self.socket, events, self)
+        else:
+            selector.modify(self.socket, events, self)
+        self._events = events
 
     def close(self) -> None:
         """Drop the connection; the session lives on until its timeout."""
         if not self._closed:
             self._closed = True
+            if self._events:
+                self._watch(0)
             self.server.forget(self)
             self.socket.close()
 
@@ -210,7 +286,8 @@ class ServerCnxn(Logging):
 class ZooKeeperServer(Logging):
     """The server: a listening socket, the sessions, and the thread that serves them.
 
-    Thread: one, named NIOServerCxnFactory as in ZooKeeper; startup and shutdown are called from outside.
+    Thread: one, named NIOServerCxnFactory as in ZooKeeper, beside the SyncThread:0 of its SyncRequestProcessor; startup
+        and shutdown are called from outside.
     """
 
     logger_name = "kafka_py.embedded.ZooKeeperServer"
@@ -244,6 +321,8 @@ class ZooKeeperServer(Logging):
         self.connections: dict[ServerCnxn, None] = {}  # thread: of the server
         self.dirty: dict[ServerCnxn, None] = {}  # thread: of the server
         self.waiting: dict[ServerCnxn, None] = {}  # thread: of the server
+        self.held: dict[ServerCnxn, None] = {}  # thread: of the server
+        self.synced = Synced(0, 0)  # thread: of the server
         self.sessionless: dict[ServerCnxn, int] = {}  # thread: of the server
         self._accept_again_ms = 0  # thread: of the server
         self._by_session: dict[int, ServerCnxn] = {}  # thread: of the server
@@ -266,6 +345,8 @@ class ZooKeeperServer(Logging):
         """Read the tree from disk, listen, and start the thread; raises OSError when the port or the data is taken."""
         self.tree = self._txn_log.recover()
         self.processor = RequestProcessor(self.tree, self._txn_log, self._time)
+        self.sync = SyncRequestProcessor(self._txn_log, self.tree.last_zxid, self._wake)
+        self.synced = self.sync.synced
         self._next_session_id = (self._time.milliseconds() << 24 & 0xFFFFFFFFFFFFFF) | 1 << 56
         for session_id in self.tree.sessions:
             self.touch(session_id)  # its client gets a whole timeout to find us again
@@ -280,6 +361,7 @@ class ZooKeeperServer(Logging):
         self.selector.register(listener, selectors.EVENT_READ, None)
         self.selector.register(self._wakeup[0], selectors.EVENT_READ, None)
         self._running = True
+        self.sync.startup()
         self._thread = threading.Thread(target=self._run, name="NIOServerCxnFactory", daemon=True)
         self._thread.start()
         self.info("binding to port %s:%d", self.host, self.port)
@@ -344,15 +426,16 @@ class ZooKeeperServer(Logging):
         try:
             while self._running:
                 self._turn()
-        except OSError as e:
-            # A log that cannot be written or synced: nobody must hear an answer that may be lost.
+            self._finish()
+        except Exception as e:  # noqa: BLE001  the thread's outermost handler
+            # Most likely a log that cannot be written or synced: nobody must hear an answer that may be lost.
             self.has_failed = True
             self.fatal("The transaction log failed, stopping: replies that wait are not sent", exc=e)
         finally:
             self._close()
 
     def _turn(self) -> None:
-        """One round: read and carry out what has come, make it durable, answer."""
+        """One round: read and carry out what has come, pass it on to the disk, answer what is there."""
         for key, mask in self.selector.select(self._select_timeout_s()):
             connection = key.data
             if connection is None:
@@ -369,10 +452,26 @@ class ZooKeeperServer(Logging):
         self._expire_sessionless()
         while self._actions:
             self._actions.pop(0)()
-        self._txn_log.commit()
+        if self.sync.submit(self.tree):
+            self.sync.await_progress()
+        self._release()
         self._flush()
-        if self._txn_log.snapshot_if_due(self.tree):
-            self.info("Snapshotted the tree at zxid 0x%x", self.tree.last_zxid)
+
+    def _release(self) -> None:
+        """Let the answers go whose changes have come to disk since the last time; raises what made the disk fail."""
+        if self.sync.failure is not None:
+            raise self.sync.failure
+        if self.sync.synced is not self.synced:
+            self.synced = self.sync.synced
+            for connection in list(self.held):
+                connection.release(self.synced.number)
+
+    def _finish(self) -> None:
+        """Bring to disk and answer what was read."""
+        self.sync.submit(self.tree)
+        self.sync.shutdown()
+        self._release()
+        self._flush()
 
     def _flush(self) -> None:
         while self.dirty:
@@ -386,7 +485,8 @@ class ZooKeeperServer(Logging):
         else:
             self._accept()
 
-    def _accept(self) -> None:
+    def _accept(self) -> bool:
+        """Accept one connection; whether there was one."""
         assert self._listener is not None
         try:
             sock, address = self._listener.accept()
@@ -395,7 +495,7 @@ class ZooKeeperServer(Logging):
                 self.error("Cannot accept a connection", exc=e)
                 self.selector.unregister(self._listener)  # which stays ready: each turn would fail anew
                 self._accept_again_ms = self._time.hi_res_clock_ms() + _ACCEPT_PAUSE_MS
-            return
+            return False
         sock.setblocking(False)
         with contextlib.suppress(OSError):  # some systems refuse it for a client that has gone again already
             sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -403,13 +503,15 @@ class ZooKeeperServer(Logging):
         if 0 < self.max_client_cnxns <= same_host:
             self.warn("Too many connections from %s - max is %d", address[0], self.max_client_cnxns)
             sock.close()
-            return
+            return True
         connection = ServerCnxn(self, sock, address[:2])
         self.connections[connection] = None
         self.sessionless[connection] = self._time.hi_res_clock_ms() + _SESSIONLESS_TIMEOUT_MS
         self.selector.register(sock, selectors.EVENT_READ, connection)
+        return True
 
     def _close(self) -> None:
+        self.sync.shutdown()
         for connection in list(self.connections):
             connection.close()
         self.selector.close()
@@ -456,12 +558,27 @@ class ZooKeeperServer(Logging):
         return min(max(until - now, 0), self.tick_time) / 1000
 
     def _expire_sessions(self) -> None:
-        # After reading: a client whose ping waited in the socket while we were not scheduled is alive.
         now = self._time.hi_res_clock_ms()
-        for session_id in [s for s, deadline in self._deadlines.items() if deadline <= now]:
+        due = self._due(now)
+        if due:
+            self._hear_out(due)
+            due = self._due(now)
+        for session_id in due:
             if session_id in self.tree.sessions:
                 self.info("Expiring session 0x%x, timeout of %dms exceeded", session_id, self.tree.sessions[session_id])
             self._expire(session_id)
+
+    def _due(self, now: int) -> list[int]:
+        return [session_id for session_id, deadline in self._deadlines.items() if deadline <= now]
+
+    def _hear_out(self, due: Iterable[int]) -> None:
+        """Read what these sessions' clients have sent while we were not scheduled, also over new connections."""
+        if not self._accept_again_ms:
+            while self._accept():
+                continue
+        heard = [self._by_session[session_id] for session_id in due if session_id in self._by_session]
+        for connection in [*heard, *self.sessionless]:
+            connection.hear_out()
 
     def _expire_sessionless(self) -> None:
         """Close connections that never began a session; and accept others again when it is time for it."""
@@ -488,9 +605,9 @@ class ZooKeeperServer(Logging):
         self.connections.pop(connection, None)
         self.dirty.pop(connection, None)
         self.waiting.pop(connection, None)
+        self.held.pop(connection, None)
         self.sessionless.pop(connection, None)
         self.processor.watches.remove_connection(connection)
-        self.selector.unregister(connection.socket)
         if self._by_session.get(connection.session_id) is connection:
             del self._by_session[connection.session_id]
 

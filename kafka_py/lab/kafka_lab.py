@@ -31,7 +31,7 @@ _STATIONS = {
     "start": "read from the socket by the network thread",
     "requestDequeue": "taken from the request queue by the handler",
     "apiLocalComplete": "KafkaApis done: the batch is in the log",
-    "responseComplete": "response ready (nobody had to be waited for)",
+    "responseComplete": "response ready: all replicas in sync have the batch",
     "responseDequeue": "response taken by the network thread",
     "end": "last byte handed to the socket",
 }
@@ -64,7 +64,13 @@ class KafkaLab:
         lines = pathlib.Path(options.file).read_bytes().splitlines()
         began = self._time.milliseconds()
         say(f"Starting ZooKeeper ({options.zookeeper}) and {options.brokers} broker(s) ...")
-        properties = {"kafka.py.xray": "on", "num.partitions": str(options.partitions)}
+        replicas = str(replication_factor(options.brokers))
+        properties = {
+            "kafka.py.xray": "on",
+            "num.partitions": str(options.partitions),
+            "default.replication.factor": replicas,
+            "offsets.topic.replication.factor": replicas,
+        }
         with LocalCluster(
             options.brokers, port=options.port, zookeeper=options.zookeeper, properties=properties
         ) as cluster:
@@ -80,7 +86,7 @@ class KafkaLab:
 
     def _round_trip(self, cluster: LocalCluster, lines: list[bytes]) -> bool:
         options, servers = self._options, cluster.bootstrap_servers
-        create_topic(servers, options.topic, options.partitions)
+        create_topic(servers, options.topic, options.partitions, replication_factor(options.brokers))
         sent = produce(servers, options.topic, lines)
         say(f"\nProduced {len(lines)} lines of {options.file} to topic '{options.topic}' (acks=all):")
         for partition, records in sorted(sent.items()):
@@ -94,31 +100,52 @@ class KafkaLab:
 
     def _stay_up(self, cluster: LocalCluster) -> None:
         servers = cluster.bootstrap_servers
-        say("\nThe broker stays up until Ctrl-C. In another terminal:")
+        who = "The broker stays" if len(cluster.brokers) == 1 else "The brokers stay"
+        say(f"\n{who} up until Ctrl-C. In another terminal:")
         say(f"  bin/kafka-console-producer.py --broker-list {servers} --topic {self._options.topic}")
         reading = f"--bootstrap-server {servers} --topic {self._options.topic} --from-beginning"
         say(f"  bin/kafka-console-consumer.py {reading}")
         say(f"  bin/kafka-topics.py --zookeeper {cluster.zookeeper_connect} --describe")
         say(f"  kcat -b {servers} -L")
+        up = list(cluster.brokers)
         try:
-            while not self._stop.await_(500):
-                ended = [broker for broker in cluster.brokers if not broker.process.is_running]
-                if ended:
-                    say(f"Broker {ended[0].id} has ended; its last words are in {ended[0].process.output}")
-                    return
+            while up and not self._stop.await_(500):
+                up = self._without_ended(up, cluster)
         except KeyboardInterrupt:
             say("\nStopping ...")
+
+    def _without_ended(self, up: list[LocalBroker], cluster: LocalCluster) -> list[LocalBroker]:
+        """Those of the brokers that still run; says which do not. The others stay up: killing one is an experiment."""
+        left = [broker for broker in up if broker.process.is_running]
+        for broker in up:
+            if broker in left:
+                continue
+            process = broker.process
+            say(f"\nBroker {broker.id} has ended ({process.how_it_ended}); its last words are in {process.output}")
+            if left:
+                others = f"Broker{'s' if len(left) > 1 else ''} {', '.join(str(other.id) for other in left)}"
+                say(f"  {others} and ZooKeeper stay up. Who leads now, and to start it again:")
+                say(f"  bin/kafka-topics.py --zookeeper {cluster.zookeeper_connect} --describe")
+                say(f"  bin/kafka-server-start.py {broker.home / 'server.properties'}")
+            else:
+                say("  No broker is left: stopping.")
+        return left
 
 
 def say(text: str) -> None:
     print(text, flush=True)
 
 
-def create_topic(servers: str, topic: str, partitions: int) -> None:
+def replication_factor(brokers: int) -> int:
+    """Of the lab's topics: as many as can be and one usually has."""
+    return min(3, brokers)
+
+
+def create_topic(servers: str, topic: str, partitions: int, replicas: int) -> None:
     """Create the topic; one that is there already will do."""
     admin = AdminClient({"bootstrap.servers": servers, "client.id": "kafka-lab"})
     try:
-        admin.create_topics([NewTopic(topic, partitions, 1)])[topic].result(_TIMEOUT_S)
+        admin.create_topics([NewTopic(topic, partitions, replicas)])[topic].result(_TIMEOUT_S)
     except KafkaException as e:
         if e.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
             raise

@@ -59,6 +59,14 @@ class LocalProcess:
     def is_running(self) -> bool:
         return self._process.poll() is None
 
+    @property
+    def how_it_ended(self) -> str:
+        """The signal that ended it or its exit status, for people; RuntimeError while it runs."""
+        status = self._process.poll()
+        if status is None:
+            raise RuntimeError(f"{self.name} is running")
+        return signal.Signals(-status).name if status < 0 else f"exit status {status}"
+
     def text(self) -> str:
         """Everything it has printed since its first start in this directory."""
         return self.output.read_text(errors="replace")

@@ -2,7 +2,8 @@
 
 Ours: threads of one Python process cannot run Python at the same time, and handing the interpreter from core to core
 costs more than it gives. A process bound to one core answers 1.6 to 3.1 times the requests; what it loses is 15 % on
-four connections of 1 MiB batches. `kafka.py.cpu.affinity` says which: auto, none, or a list such as 0,2-3.
+four connections of 1 MiB batches. `kafka.py.cpu.affinity` says which: auto, none, or a list such as 0,2-3. `auto` lets
+the process go while others keep its core busy, and binds it again when they do not (`affinity_follower.py`).
 
 On one core Linux would let a thread that is woken interrupt the one that woke it. That one holds the interpreter, so
 the woken thread could only go to sleep again: two changes of threads for nothing, at every hand-over. Threads of
@@ -11,9 +12,12 @@ SCHED_BATCH do not interrupt; a broker answers 6 to 25 % more requests, with sho
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import os
+import sys
 import tempfile
+from collections.abc import Sequence
 from typing import IO
 
 AUTO = "auto"
@@ -37,16 +41,22 @@ def pin_process(config_value: str, directory: str | None = None) -> str:
 
     ``auto`` takes the first core that no other broker of this machine has taken, each marking its own by a lock on a
     file in ``directory`` (default: the temporary directory), which the kernel drops when the process ends. When all
-    are taken, brokers are spread by process id. Raises ValueError for a value of another form or a core not there.
+    are taken, brokers are spread by process id. A Python without a global lock is not bound by it: its threads run
+    side by side. Raises ValueError for a value of another form or a core not there.
     """
     value = config_value.strip().lower()
     if value == NONE or not hasattr(os, "sched_setaffinity"):
         return "Not binding the process to a core"
     allowed = sorted(os.sched_getaffinity(0))
     if value == AUTO:
+        if not _has_global_lock():
+            return "Not binding the process to a core: the threads of this Python run side by side"
         if len(allowed) == 1:
             return f"The process is bound to core {allowed[0]} already{_take_turns()}"
-        cpu = _take_slot(allowed, directory or tempfile.gettempdir())
+        # Core 0 serves most interrupts: it is the last choice.
+        cpu = _take_slot([*allowed[1:], allowed[0]], directory)
+        if cpu is None:
+            cpu = allowed[os.getpid() % len(allowed)]
         os.sched_setaffinity(0, {cpu})
         return f"Bound the process to core {cpu} of {allowed} (kafka.py.cpu.affinity=auto){_take_turns()}"
     cpus = parse_cpus(value)
@@ -69,16 +79,50 @@ def _take_turns() -> str:
     return ", its threads as SCHED_BATCH"
 
 
-def _take_slot(allowed: list[int], directory: str) -> int:
-    """A core whose lock was free, and is ours now; or one by process id when none was."""
+def _has_global_lock() -> bool:
+    is_enabled = getattr(sys, "_is_gil_enabled", None)  # since 3.13
+    return is_enabled is None or is_enabled()
+
+
+def bind_all_threads(cores: Sequence[int], directory: str | None = None) -> int:
+    """Bind the running process to the first of the cores that no other broker has taken, else to the first; which."""
+    cpu = _take_slot(cores, directory)
+    if cpu is None:
+        cpu = cores[0]
+    _set_affinity_of_all_threads({cpu})
+    return cpu
+
+
+def free_all_threads(cores: Sequence[int]) -> None:
+    """Let the running process use all these cores, and another broker have its own."""
+    _set_affinity_of_all_threads(set(cores))
+    release_slot()
+
+
+def _set_affinity_of_all_threads(cpus: set[int]) -> None:
+    """Of each thread there is: the kernel knows cores of threads only; new ones inherit those of who starts them."""
+    done: set[int] = set()
+    while True:
+        # Again, until no new ones are found: one that was not bound yet may have started another meanwhile.
+        threads = {int(name) for name in os.listdir("/proc/self/task")} - done
+        if not threads:
+            return
+        for thread in threads:
+            with contextlib.suppress(ProcessLookupError):  # it has ended
+                os.sched_setaffinity(thread, cpus)
+        done |= threads
+
+
+def _take_slot(cores: Sequence[int], directory: str | None) -> int | None:
+    """The first core whose lock was free, and is ours now; None when none was."""
     global _slot
-    # Core 0 serves most interrupts: it is the last choice. The user's id keeps users out of each other's files.
-    for cpu in allowed[1:] + allowed[:1]:
-        path = os.path.join(directory, f"kafka_py-{os.getuid()}-core-{cpu}.lock")
+    for cpu in cores:
+        # The user's id keeps users out of each other's files.
+        path = os.path.join(directory or tempfile.gettempdir(), f"kafka_py-{os.getuid()}-core-{cpu}.lock")
         try:
             slot = open(path, "a")  # noqa: SIM115  it stays open: the lock is the slot
         except OSError:
-            break
+            return None
         try:
             fcntl.flock(slot, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
@@ -87,7 +131,7 @@ def _take_slot(allowed: list[int], directory: str) -> int:
         release_slot()
         _slot = slot
         return cpu
-    return allowed[os.getpid() % len(allowed)]
+    return None
 
 
 def release_slot() -> None:

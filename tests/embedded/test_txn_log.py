@@ -49,7 +49,9 @@ def write(folder: Path, txns: list[list[Txn]], force_sync: bool = False, **optio
             tree.apply(txn, zxid, 1000 + zxid, ignore)
         log.append(LoggedTxn(zxid, 1000 + zxid, of_one))
         log.commit()
-        log.snapshot_if_due(tree)
+        snapshot = log.snapshot_if_due(tree)
+        if snapshot is not None:
+            log.write_snapshot(snapshot)
         states.append(dump(tree))
     log.close()
     return states
@@ -231,8 +233,10 @@ def test_a_crash_between_a_snapshot_and_its_new_log_loses_no_way_back(tmp_path: 
     write(tmp_path, many[:10])
     folder = tmp_path / "kafka_py-1"
     first = (folder / "log.1").read_bytes()
-    log = TxnLog(tmp_path, force_sync=False)
-    log.snapshot(log.recover())
+    log = TxnLog(tmp_path, force_sync=False, snap_count=0)
+    snapshot = log.snapshot_if_due(log.recover())
+    assert snapshot is not None
+    log.write_snapshot(snapshot)
     log.close()
     # The crash: snapshot.a is there, and log.1 will go on beyond it.
     (folder / "log.b").unlink()

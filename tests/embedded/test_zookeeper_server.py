@@ -31,7 +31,8 @@ from kazoo.exceptions import (
 )
 from kazoo.security import ACL, Id, make_digest_acl
 
-from kafka_py.embedded.zookeeper_server import ZooKeeperServer
+from kafka_py.embedded import sync_request_processor
+from kafka_py.embedded.zookeeper_server import ZooKeeperServer, password_of
 from kafka_py.testing.mock_time import MockTime
 from tests.embedded.servers import Server
 
@@ -64,6 +65,74 @@ def raw(server: Server, sent: bytes) -> bytes:
         while part := sock.recv(65536):
             answer += part
         return answer
+
+
+class Talk:
+    """A client that says exactly what it is told to."""
+
+    def __init__(self, server: Server) -> None:
+        self.sock = socket.create_connection((server.host, server.port), timeout=WAIT_S)
+        self.session = 0
+        self.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._in = self.sock.makefile("rb")
+
+    def send(self, request: bytes) -> None:
+        self.sock.sendall(struct.pack(">i", len(request)) + request)
+
+    def read_frame(self) -> bytes:
+        return self._in.read(struct.unpack(">i", self._in.read(4))[0])
+
+    def answer(self) -> tuple[int, int, int]:
+        """(xid, error, zxid) of the next one."""
+        xid, zxid, error = struct.unpack_from(">iqi", self.read_frame())
+        return xid, error, zxid
+
+    def ping(self) -> None:
+        """Say that we are there; the next answer is that to it."""
+        self.send(struct.pack(">ii", -2, 11))
+        assert self.answer()[:2] == (-2, 0)
+
+    def close(self) -> None:
+        self._in.close()
+        self.sock.close()
+
+
+@contextlib.contextmanager
+def talking(server: Server) -> Iterator[Talk]:
+    """A client with a session of 5 s that it leaves behind."""
+    with contextlib.closing(Talk(server)) as talk:
+        talk.sock.sendall(CONNECT)
+        talk.session = struct.unpack_from(">iiq", talk.read_frame())[2]
+        yield talk
+
+
+def create_request(xid: int, path: str) -> bytes:
+    name = path.encode()
+    head = struct.pack(">iii", xid, 1, len(name)) + name + struct.pack(">i", -1)
+    return head + struct.pack(">iii5si6si", 1, 31, 5, b"world", 6, b"anyone", 0)
+
+
+def exists_request(xid: int, path: str) -> bytes:
+    return struct.pack(">iii", xid, 3, len(path)) + path.encode() + b"\0"
+
+
+class SlowDisk:
+    """An fsync that waits until it may go on, and then fails if told to."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.entered, self.go_on = threading.Event(), threading.Event()
+        self.fails = False
+        self.calls = 0
+        self._real = os.fdatasync
+        monkeypatch.setattr(os, "fdatasync", self.sync)
+
+    def sync(self, fd: int) -> None:
+        self.calls += 1
+        self.entered.set()
+        assert self.go_on.wait(WAIT_S)
+        if self.fails:
+            raise OSError(errno.EIO, "the disk is gone")
+        self._real(fd)
 
 
 class TestBothServers:
@@ -340,6 +409,103 @@ class TestEmbedded:
                 sock.sendall(struct.pack(">i", len(request)) + request)
                 assert sock.recv(4096) == b""
             server.await_shutdown()
+
+    def test_an_fsync_that_fails_later_ends_the_server_without_an_answer(
+        self, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with ZooKeeperServer(data_dir) as server, talking(server) as client:
+            disk = SlowDisk(monkeypatch)
+            client.send(create_request(1, "/before"))
+            assert disk.entered.wait(WAIT_S)
+            client.send(create_request(2, "/behind"))
+            client.ping()
+            disk.fails = True
+            disk.go_on.set()
+            assert client.sock.recv(4096) == b""
+            server.await_shutdown()
+            assert server.has_failed
+        assert disk.calls == 1, "what was not answered is not written either"
+
+    def test_sessions_live_while_the_disk_is_slow_and_answers_wait_for_it(
+        self, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        time = MockTime()
+        with ZooKeeperServer(data_dir, time=time) as server, talking(server) as writer, talking(server) as reader:
+            disk = SlowDisk(monkeypatch)
+            writer.send(create_request(1, "/a"))
+            assert disk.entered.wait(WAIT_S)
+            writer.send(create_request(2, "/b"))
+            reader.send(exists_request(1, "/a"))
+            for _ in range(5):
+                time.sleep(4000)
+                writer.ping()  # its answer comes before those of the requests that wait
+                reader.ping()
+            assert len(server.tree.sessions) == 2
+            disk.go_on.set()
+            assert [writer.answer()[:2], writer.answer()[:2]] == [(1, 0), (2, 0)]
+            assert reader.answer()[:2] == (1, 0)
+
+    def test_writes_that_come_during_an_fsync_share_the_next(
+        self, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        with ZooKeeperServer(data_dir) as server, talking(server) as client:
+            disk = SlowDisk(monkeypatch)
+            client.send(create_request(1, "/n1"))
+            assert disk.entered.wait(WAIT_S)
+            for i in range(2, 50):
+                client.send(create_request(i, f"/n{i}"))
+                client.ping()  # each in a turn of its own
+            disk.go_on.set()
+            assert [client.answer()[:2] for _ in range(1, 50)] == [(i, 0) for i in range(1, 50)]
+        assert disk.calls == 2
+
+    def test_a_client_whose_requests_wait_unread_for_the_disk_is_alive(
+        self, data_dir: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        time = MockTime()
+        monkeypatch.setattr(sync_request_processor, "_MAX_BACKLOG", 1)
+        with ZooKeeperServer(data_dir, time=time) as server, talking(server) as client:
+            disk = SlowDisk(monkeypatch)
+            client.send(create_request(1, "/a"))
+            assert disk.entered.wait(WAIT_S)
+            client.send(create_request(2, "/b"))
+            while not any(connection._held_back for connection in server.connections):
+                server.run_on_server_thread(lambda: None)
+            for _ in range(5):
+                time.sleep(4000)
+                server.run_on_server_thread(lambda: None)
+            assert len(server.tree.sessions) == 1
+            disk.go_on.set()
+            assert [client.answer()[:2], client.answer()[:2]] == [(1, 0), (2, 0)]
+
+    def test_snapshots_are_written_while_clients_go_on(self, data_dir: Path, caplog: pytest.LogCaptureFixture) -> None:
+        caplog.set_level("INFO", "kafka_py.embedded")
+        with ZooKeeperServer(data_dir, force_sync=False, snap_count=20) as server, talking(server) as client:
+            for i in range(100):
+                client.send(create_request(i, f"/n{i}"))
+            assert {client.answer()[:2] for _ in range(100)} == {(i, 0) for i in range(100)}
+        assert any("Snapshotted the tree at zxid" in message for message in caplog.messages)
+        assert list((data_dir / "kafka_py-1").glob("snapshot.*"))
+        with ZooKeeperServer(data_dir, force_sync=False) as again:
+            assert {f"/n{i}" for i in range(100)} <= set(again.tree.nodes)
+
+    def test_what_has_arrived_is_read_before_a_session_is_given_up(self, data_dir: Path) -> None:
+        time = MockTime()
+        with ZooKeeperServer(data_dir, force_sync=False, time=time) as server, contextlib.ExitStack() as stack:
+            sessions = [stack.enter_context(talking(server)).session for _ in range(4)]
+            server.drop_connections()
+            back = []
+
+            def stall() -> None:
+                time.sleep(6000)
+                for session_id in sessions:  # as clients that have noticed how silent we are
+                    back.append(stack.enter_context(contextlib.closing(Talk(server))))
+                    request = struct.pack(">iqiqi", 0, 0, 5000, session_id, 16) + password_of(session_id)
+                    back[-1].send(request)
+
+            server.run_on_server_thread(stall)
+            resumed = [struct.unpack_from(">iiq", client.read_frame())[2] for client in back]
+            assert resumed == sessions
 
     def test_a_client_that_does_not_take_its_answers_is_not_read_any_further(self, data_dir: Path) -> None:
         large, count = b"x" * 900_000, 30

@@ -5,6 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 import pathlib
+import sys
 from collections.abc import Iterator
 
 import pytest
@@ -62,6 +63,19 @@ def test_brokers_spread_themselves(bound: list[set[int]], tmp_path: pathlib.Path
         other.close()
     pin_process("auto", str(tmp_path))
     assert bound[-1] == {1}
+
+
+@pytest.mark.parametrize(("has_lock", "expected"), [(True, [{1}]), (False, [])])
+def test_threads_that_run_side_by_side_are_not_bound(
+    has_lock: bool,
+    expected: list[set[int]],
+    bound: list[set[int]],
+    tmp_path: pathlib.Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sys, "_is_gil_enabled", lambda: has_lock, raising=False)
+    assert pin_process("auto", str(tmp_path)).startswith("Bound" if has_lock else "Not binding the process to a core: ")
+    assert bound == expected
 
 
 def test_one_core_is_taken_as_it_is(monkeypatch: pytest.MonkeyPatch, bound: list[set[int]]) -> None:
