@@ -171,11 +171,11 @@ def preload(session: Session, topic: str, nbytes: int, record_size: int = 1024) 
 # -- fetch ----------------------------------------------------------------------------------------------------------
 
 
-def raw_fetch(session: Session, connections: int = 1, data: int = 256 << 20) -> Figures:
+def raw_fetch(session: Session, connections: int = 1, data: int = 256 << 20, at_once: int = FETCH_BYTES) -> Figures:
     """Each connection reads the whole partition, from the start again when it is at the end."""
     topic = session.create_topic()
     records = preload(session, topic, data)
-    fetchers = [Fetcher(session, topic, 0, FETCH_BYTES) for _ in range(connections)]
+    fetchers = [Fetcher(session, topic, 0, at_once) for _ in range(connections)]
     selector = selectors.DefaultSelector()
     for fetcher in fetchers:
         selector.register(fetcher.socket, selectors.EVENT_READ, fetcher)
@@ -345,7 +345,6 @@ WORKLOADS = (
     _produce(
         "raw_rps_pipe",
         "the same on 8 connections of 8 partitions, 16 in flight on each",
-        by_default=False,
         metric="requests_s",
         batch_size=1,
         record_size=100,
@@ -353,6 +352,7 @@ WORKLOADS = (
         depth=16,
     ),
     _produce("raw_produce_64k", "batches of 64 KiB of 1 KiB records, 5 in flight", batch_size=65536),
+    _produce("raw_produce_64k_c8", "the same, 8 connections and partitions", batch_size=65536, connections=8),
     _produce("raw_produce_1m", "batches of 0.94 MiB of 1 KiB records", batch_size=LARGEST_BATCH),
     _produce("raw_produce_1m_c4", "the same, 4 connections and partitions", batch_size=LARGEST_BATCH, connections=4),
     _produce("raw_produce_16k_100b", "batches of 16 KiB of 100 byte records", batch_size=16384, record_size=100),
@@ -361,6 +361,12 @@ WORKLOADS = (
     ),
     Workload("raw_fetch", raw_fetch, "mb_s", "1 MiB fetches of a partition of 256 MiB, again and again"),
     Workload("raw_fetch_c4", functools.partial(raw_fetch, connections=4), "mb_s", "the same, 4 connections"),
+    Workload(
+        "raw_fetch_64k",
+        functools.partial(raw_fetch, at_once=65536),
+        "mb_s",
+        "the same partition, 64 KiB at a time",
+    ),
     Workload("raw_e2e", raw_e2e, "lat_p50_us", "from the Produce sent to the waiting Fetch answered"),
     Workload("raw_mixed", raw_mixed, "mb_s", "64 KiB batches produced and fetched at the same time"),
     Workload("conn_churn", conn_churn, "requests_s", "connect, ApiVersions, close"),

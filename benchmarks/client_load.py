@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 from benchmarks.broker_load import preload
-from benchmarks.measure import Figures, Measurement
+from benchmarks.measure import Figures, Measurement, latencies
 from benchmarks.raw_client import Session, VerificationError
 from benchmarks.workload import Workload
 
@@ -16,6 +16,8 @@ CHUNK = 500
 MAX_QUEUED_RECORDS = 150_000
 MAX_QUEUED_BYTES = 200_000_000
 CONSUME_AT_ONCE = 5_000
+ONE_RECORD = 100
+WARM_UP_S = 0.5
 
 
 def bootstrap_of(session: Session) -> str:
@@ -65,6 +67,44 @@ def rd_produce(session: Session, record_size: int, idempotent: bool = False) -> 
         raise VerificationError(f"{left} records were not delivered {failures[:1]}")
     session.verify_end_offset(topic, sent + 1)
     return figures
+
+
+def rd_latency(session: Session) -> Figures:
+    """One record at a time: the next is sent when the one before is acknowledged, without a linger."""
+    from confluent_kafka import Producer
+
+    topic = session.create_topic()
+    failures: list[str] = []
+
+    def delivered(error: Any, _message: Any) -> None:
+        if error is not None:
+            failures.append(str(error))
+
+    producer = Producer({"bootstrap.servers": bootstrap_of(session), "acks": 1, "linger.ms": 0})
+    value = os.urandom(ONE_RECORD)
+    clock = time.perf_counter
+
+    def one_at_a_time(seconds: float) -> list[float]:
+        took = []
+        before = clock()
+        end = before + seconds
+        while before < end:
+            producer.produce(topic, value, partition=0, on_delivery=delivered)
+            if producer.flush(15):
+                raise VerificationError("a record was not delivered within 15 s")
+            after = clock()
+            took.append(after - before)
+            before = after
+        return took
+
+    warm = one_at_a_time(WARM_UP_S)
+    measurement = Measurement(session.settings.pid)
+    took = one_at_a_time(session.settings.seconds)
+    figures = measurement.stop(requests=len(took))
+    if failures:
+        raise VerificationError(failures[0])
+    session.verify_end_offset(topic, len(warm) + len(took))
+    return figures | latencies(took)
 
 
 def rd_consume(session: Session, record_size: int, data: int) -> Figures:
@@ -130,6 +170,7 @@ WORKLOADS = (
         "mb_s",
         "the same with idempotence and acks=all",
     ),
+    Workload("rd_latency", rd_latency, "lat_p50_us", "librdkafka sends one record, waits for its delivery, and so on"),
     Workload(
         "rd_consume_100b",
         functools.partial(rd_consume, record_size=100, data=192 << 20),

@@ -143,6 +143,7 @@ class ConnectionQuotas(Logging):
         self._total_count = 0  # volatile: acceptors and network, under _lock
         self._default_connection_rate_per_ip = _IP_CONNECTION_RATE_DEFAULT  # volatile: reconfiguration, under _lock
         self._connection_rate_per_ip: ConcurrentHashMap[str, int] = ConcurrentHashMap()  # atomic
+        self._unlimited_sensors: frozenset[str] = frozenset()  # volatile: reconfiguration; of broker and listeners
         self._broker_connection_rate_sensor = self.get_or_create_connection_rate_quota_sensor(
             config.max_connection_creation_rate, BROKER_QUOTA_ENTITY
         )  # const
@@ -369,7 +370,8 @@ class ConnectionQuotas(Logging):
 
     def _record_and_get_throttle_time_ms(self, sensor: Sensor, time_ms: int) -> int:
         try:
-            sensor.record(1.0, time_ms)
+            # a rate without a limit, which is what most brokers have, need not be worked out for each connection
+            sensor.record(1.0, time_ms, sensor.name() not in self._unlimited_sensors)
         except QuotaViolationException as e:
             throttle_time_ms = min(self._throttle_time(e, time_ms), self._max_throttle_time_ms)
             self.debug("Quota violated for sensor (%s). Delay time: %d ms", sensor.name(), throttle_time_ms)
@@ -397,13 +399,22 @@ class ConnectionQuotas(Logging):
                 inactive_sensor_expiration_time_seconds=entity.sensor_expiration,
             )
             sensor.add(self._connection_rate_metric_name(entity), Rate())
+            self._note_limit(quota_limit, entity)
         return sensor
+
+    def _note_limit(self, quota_limit: int, entity: _Entity) -> None:
+        """Remember whether the rate of the broker or of a listener has a limit; that of an address always has one."""
+        if entity.sensor_expiration == _NEVER_SECONDS:
+            name = {entity.sensor_name}
+            unlimited = self._unlimited_sensors
+            self._unlimited_sensors = unlimited | name if quota_limit >= _MAX_INT else unlimited - name
 
     def update_connection_rate_quota(self, quota_limit: int, entity: _Entity) -> None:
         """Give an entity's sensor, if it has one, a new quota."""
         metric = self.metrics.metric(self._connection_rate_metric_name(entity))
         if metric is not None:
             metric.config(self._rate_quota_metric_config(quota_limit))
+            self._note_limit(quota_limit, entity)
             self.info("Updated %s max connection creation rate to %d", entity.metric_name, quota_limit)
 
     def _connection_rate_metric_name(self, entity: _Entity) -> MetricName:

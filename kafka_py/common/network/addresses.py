@@ -22,8 +22,9 @@ class AcceptedSocket(socket.socket):
     @classmethod
     def accept_from(cls, server: socket.socket) -> AcceptedSocket:
         """The next connection of a listening socket. Raises BlockingIOError when there is none, OSError."""
-        plain, remote = server.accept()
-        accepted = cls(plain.family, plain.type, plain.proto, plain.detach())
+        # what server.accept() is made of, which would make a socket that cannot be told its address
+        descriptor, remote = server._accept()  # type: ignore[attr-defined]
+        accepted = cls(server.family, server.type, server.proto, descriptor)
         accepted.remote = (canonical_address(str(remote[0])), int(remote[1]))
         return accepted
 
@@ -37,10 +38,20 @@ def canonical_address(address: str) -> str:
 
 def inet_address(host: str) -> str:
     """The IP address of a host name or of an address's text. Raises OSError for a name that is not known."""
+    if host[:1].isdigit() and _is_ipv4(host):
+        return host  # the address of nearly every connection: the resolver need not be asked
     try:
         return canonical_address(str(socket.getaddrinfo(host, None, type=socket.SOCK_STREAM)[0][4][0]))
     except UnicodeError as e:  # no name at all: an empty label, or one of more than 63 characters
         raise OSError(f"{host} is not known: {e}") from e
+
+
+def _is_ipv4(host: str) -> bool:
+    try:
+        socket.inet_pton(socket.AF_INET, host)
+    except OSError:
+        return False
+    return True
 
 
 def peer_of(channel: socket.socket) -> tuple[str, int]:

@@ -332,6 +332,7 @@ class Selector(SelectorClosing):
         sensors.select_time.record(self._select_ns, now_ms, self._polls)
         sensors.io_time.record(self._io_ns, now_ms, self._polls)
         self._polls = self._select_ns = self._io_ns = 0
+        sensors.update_gauges()
         if self._reads:
             sensors.bytes_received.record(self._bytes_in, now_ms, self._reads)
             sensors.bytes_transferred.record(self._bytes_in, now_ms, self._reads)

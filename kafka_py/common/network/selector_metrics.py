@@ -116,7 +116,9 @@ class IntGaugeSuite(Generic[K]):
     """A gauge for each of the things counted, while there are any of it.
 
     Mirrors: org.apache.kafka.common.metrics.internals.IntGaugeSuite @ 3.7.1
-    Thread:  increment, decrement, close: the one that polls the selector.
+    Thread:  increment, decrement, update_gauges, close: the one that polls the selector.
+    Differs: gauges come and go with `update_gauges`, every 10 ms at most. A connection that says one thing and is gone
+        would else cost four changes of the registry, more than all the rest of it.
     """
 
     def __init__(self, metrics: Metrics, name_of: Callable[[K], MetricName], max_entries: int) -> None:
@@ -124,6 +126,8 @@ class IntGaugeSuite(Generic[K]):
         self._name_of = name_of
         self._max_entries = max_entries
         self._counts: dict[K, int] = {}
+        self._gauges: dict[K, MetricName] = {}
+        self._has_changed = False  # which things there are, since the last update_gauges
         self._closed = False
 
     def increment(self, key: K) -> None:
@@ -134,7 +138,7 @@ class IntGaugeSuite(Generic[K]):
             self._counts[key] += 1
         elif len(self._counts) < self._max_entries:
             self._counts[key] = 1
-            self._metrics.add_metric(self._name_of(key), _Measure(lambda now: float(self._counts.get(key, 0))))
+            self._has_changed = True
 
     def decrement(self, key: K) -> None:
         """One less; the last one takes the gauge away."""
@@ -143,13 +147,29 @@ class IntGaugeSuite(Generic[K]):
             self._counts[key] = left
         elif left == 0:
             del self._counts[key]
-            self._metrics.remove_metric(self._name_of(key))
+            self._has_changed = True
+
+    def update_gauges(self) -> None:
+        """Register gauges of what has come since the last time, and remove those of what has gone."""
+        if not self._has_changed:
+            return
+        self._has_changed = False
+        for key in [key for key in self._gauges if key not in self._counts]:
+            self._metrics.remove_metric(self._gauges.pop(key))
+        for key in self._counts:
+            if key not in self._gauges:
+                self._gauges[key] = name = self._name_of(key)
+                self._metrics.add_metric(name, self._gauge_of(key))
+
+    def _gauge_of(self, key: K) -> _Measure:
+        return _Measure(lambda now: float(self._counts.get(key, 0)))
 
     def close(self) -> None:
         """Take all gauges away."""
         self._closed = True
-        for key in list(self._counts):
-            self._metrics.remove_metric(self._name_of(key))
+        for name in self._gauges.values():
+            self._metrics.remove_metric(name)
+        self._gauges.clear()
         self._counts.clear()
 
 
@@ -290,6 +310,11 @@ class SelectorMetrics:
         return self._metrics.metric_name(
             "connections", self._metric_grp_name, "The number of connections with this client and version.", tags
         )
+
+    def update_gauges(self) -> None:
+        """Let the gauges of ciphers and client libraries be those of the connections there are now."""
+        self.connections_by_cipher.update_gauges()
+        self.connections_by_client.update_gauges()
 
     def maybe_register_connection_metrics(self, connection_id: str) -> None:
         """Make the sensors of one connection, if there are to be such and they do not exist yet."""

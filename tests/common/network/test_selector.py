@@ -517,13 +517,16 @@ def test_connections_by_client(world: World) -> None:
         world.selector.register("0", ours)
         unknown = {"clientSoftwareName": "unknown", "clientSoftwareVersion": "unknown"}
         known = {"clientSoftwareName": "A", "clientSoftwareVersion": "B"}
+        world.selector.poll(0)  # the gauges change with a poll
         assert world.value("connections", **unknown) == 1
         registry = world.selector.channels["0"].channel_metadata_registry()
         registry.register_client_information(ClientInformation("A", "B"))
+        world.selector.poll(0)
         assert world.value("connections", **known) == 1
         with pytest.raises(KeyError):
             world.value("connections", **unknown)
         world.selector.close("0")
+        world.selector.poll(0)
         with pytest.raises(KeyError):
             world.value("connections", **known)
 
