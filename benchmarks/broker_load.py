@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from benchmarks import frames
+from benchmarks.codecs import CODECS, Codec
 from benchmarks.measure import Figures, Measurement, latencies, process_rss_mb, quantile
 from benchmarks.raw_client import (
     RECEIVE_BYTES,
@@ -50,6 +51,15 @@ def batch_of(size: int, record_size: int, vary: bool = False) -> tuple[bytes, in
     chance = random.Random(1)
     sizes = [chance.randrange(record_size // 2, record_size) if vary else record_size for _ in range(count)]
     return frames.record_batch([os.urandom(size) for size in sizes], now_ms()), count
+
+
+def compressed_batch_of(size: int, record_size: int, codec: Codec) -> tuple[bytes, int]:
+    """A batch of about ``size`` bytes before they are compressed, to a quarter or so, and how many records it has."""
+    count = max(1, size // (record_size + 12))
+    chance = random.Random(1)
+    words = [b"%012x " % chance.getrandbits(48) for _ in range(500)]
+    values = [b"".join(chance.choices(words, k=record_size // 13 + 1))[:record_size] for _ in range(count)]
+    return frames.record_batch(values, now_ms(), codec.id, codec.compress), count
 
 
 # -- small requests -------------------------------------------------------------------------------------------------
@@ -154,6 +164,23 @@ def raw_produce(
         pipeline.close()
         close_all(open_)
     session.verify_end_offset(topic, (warm + answered) * count, connections)
+    return figures | latencies(pipeline.latencies)
+
+
+def raw_compressed(session: Session, codec: Codec, batch_size: int = 65536, record_size: int = 100) -> Figures:
+    """One connection, 5 in flight; the figure is in records, for the size of a batch depends on its codec."""
+    if session.produce_version < codec.produce_version:
+        raise SkippedError(f"Produce version {codec.produce_version} is needed")
+    topic = session.create_topic()
+    batch, count = compressed_batch_of(batch_size, record_size, codec)
+    with session.connect(topic) as connection:
+        pipeline = Pipeline([connection], [session.produce_frame(topic, 0, batch)], 5, produce_check(topic))
+        warm = pipeline.run(WARM_UP_S, sys.maxsize)
+        measurement = Measurement(session.settings.pid)
+        answered = pipeline.run(session.settings.seconds, max(1, session.settings.max_bytes // len(batch)))
+        figures = measurement.stop(nbytes=answered * len(batch), requests=answered, records=answered * count)
+        pipeline.close()
+    session.verify_end_offset(topic, (warm + answered) * count)
     return figures | latencies(pipeline.latencies)
 
 
@@ -328,6 +355,11 @@ def _produce(name: str, about: str, by_default: bool = True, metric: str = "mb_s
     return Workload(name, functools.partial(raw_produce, **arguments), metric, about, by_default)
 
 
+def _compressed(name: str, codec: Codec) -> Workload:
+    about = "batches of 64 KiB of 100 byte records, so compressed"
+    return Workload(f"raw_{name}", functools.partial(raw_compressed, codec=codec), "records_s", about, False)
+
+
 def _busy(name: str, load: str, by_default: bool) -> Workload:
     about = f"raw_latency while another process runs {load}"
     return Workload(name, functools.partial(raw_latency_busy, load=load), "lat_p99_us", about, by_default)
@@ -359,6 +391,7 @@ WORKLOADS = (
     _produce(
         "raw_produce_16k_vary", "the same, records of 75 to 149 bytes", batch_size=16384, record_size=150, vary=True
     ),
+    *(_compressed(name, codec) for name, codec in CODECS.items()),
     Workload("raw_fetch", raw_fetch, "mb_s", "1 MiB fetches of a partition of 256 MiB, again and again"),
     Workload("raw_fetch_c4", functools.partial(raw_fetch, connections=4), "mb_s", "the same, 4 connections"),
     Workload(

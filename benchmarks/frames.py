@@ -7,7 +7,7 @@ test compares the two. Only the fields that the loads need, and versions that br
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from crc32c import crc32c
@@ -51,11 +51,13 @@ def record(offset_delta: int, value: bytes) -> bytes:
     return varint(len(body)) + body
 
 
-def record_batch(values: Sequence[bytes], timestamp_ms: int) -> bytes:
-    """An uncompressed batch of magic 2 with a valid checksum, as a producer without an id sends it."""
-    records = b"".join(record(delta, value) for delta, value in enumerate(values))
+def record_batch(
+    values: Sequence[bytes], timestamp_ms: int, codec: int = 0, compress: Callable[[bytes], bytes] = bytes
+) -> bytes:
+    """A batch of magic 2 with a valid checksum, as a producer without an id sends it; uncompressed by default."""
+    records = compress(b"".join(record(delta, value) for delta, value in enumerate(values)))
     count = len(values)
-    checked = struct.pack(">hiqqqhii", 0, count - 1, timestamp_ms, timestamp_ms, -1, -1, -1, count) + records
+    checked = struct.pack(">hiqqqhii", codec, count - 1, timestamp_ms, timestamp_ms, -1, -1, -1, count) + records
     return struct.pack(">qiibI", 0, 9 + len(checked), 0, 2, crc32c(checked)) + checked
 
 

@@ -44,7 +44,9 @@ class LocalLog(LogFileUtils, ABC):
     Thread: changes under `lock`; any may read.
     Locks: `lock` serialises appends, rolls, deletion and truncation.
     Differs: a log whose directory has failed refuses at once, as in later versions of Kafka; 1.1.1 goes on until the
-        LogDirFailureHandler has come by. A file that was closed under its reader is no failure of the disk.
+        LogDirFailureHandler has come by. A file that was closed under its reader is no failure of the disk. Changed
+        segment limits hold for the active segment at once (KAFKA-7366): beside a replica on 1.1.1, which rolls by the
+        limits its segment was opened with, the files have other names and sizes, and the same content taken together.
     """
 
     def __init__(

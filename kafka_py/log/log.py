@@ -93,8 +93,9 @@ class Log(LogLoader):
         start, where Kafka finds nothing and answers so. New segment.bytes and segment.ms hold for the active segment
         at once (KAFKA-7366). A flush brings new files' names to the disk as well (KAFKA-3968). A batch without epoch
         ends the epochs (KAFKA-7897). A follower's append may be larger than max.message.bytes (KAFKA-9617, in 2.6) and
-        than segment.bytes (3.8 still refuses it): the leader has accepted it. The base classes hold what later versions
-        of Kafka moved out of this class.
+        than segment.bytes (3.8 still refuses it): the leader has accepted it. The cleaner asks for `high_watermark` and
+        `last_stable_offset` (KAFKA-13194), which are members here since 2.4; the mark is still Replica's own, as in
+        1.1.1, which tells it. The base classes hold what later versions of Kafka moved out of this class.
     """
 
     def __init__(
@@ -127,7 +128,7 @@ class Log(LogLoader):
         self._broker_topic_stats = broker_topic_stats  # const
         self.producer_id_expiration_check_interval_ms = producer_id_expiration_check_interval_ms  # const
         self._last_flushed_time = AtomicLong(time.milliseconds())  # atomic
-        # segments with offsets at or above it are not deleted, so the log start never passes it
+        # segments with offsets at or above it are neither deleted nor cleaned; None until there is a Replica
         self._replica_high_watermark: int | None = None  # volatile: writer under lock
         self._load()
         self._register_metrics()
@@ -565,6 +566,24 @@ class Log(LogLoader):
             )
         return MemoryRecords.readable_records(records.buffer[:valid_bytes])
 
+    @property
+    def high_watermark(self) -> int:
+        """As last told by the replica; the log start, below which nothing is taken back, as long as there is none."""
+        high_watermark = self._replica_high_watermark
+        return self.log_start_offset if high_watermark is None else high_watermark
+
+    @property
+    def last_stable_offset(self) -> int:
+        """Below it every record is replicated and every transaction decided."""
+        first_unstable = self.first_unstable_offset
+        high_watermark = self.high_watermark
+        return high_watermark if first_unstable is None else min(first_unstable.message_offset, high_watermark)
+
+    def _lower_high_watermark(self, end_offset: int) -> None:
+        """What was above `end_offset` is gone: what comes next in its place is not replicated. Caller holds lock."""
+        if self._replica_high_watermark is not None and self._replica_high_watermark > end_offset:
+            self._replica_high_watermark = end_offset
+
     def on_high_watermark_incremented(self, high_watermark: int) -> None:
         """The partition's high watermark grew: transactions ended below it become stable."""
         with self.lock:
@@ -940,6 +959,7 @@ class Log(LogLoader):
                 self.active_segment.truncate_to(target_offset)
                 self._give_limits(self.active_segment)  # it may be older than the present ones
                 self._update_log_end_offset(target_offset)
+                self._lower_high_watermark(target_offset)
                 self.recovery_point = min(target_offset, self.recovery_point)
                 self.log_start_offset = min(target_offset, self.log_start_offset)
                 self._leader_epoch_cache.clear_and_flush_latest(target_offset)
@@ -975,6 +995,7 @@ class Log(LogLoader):
                     )
                 )
                 self._update_log_end_offset(new_offset)
+                self._lower_high_watermark(new_offset)
                 self._leader_epoch_cache.clear_and_flush()
                 self.producer_state_manager.truncate()
                 self.producer_state_manager.update_map_end_offset(new_offset)

@@ -87,7 +87,8 @@ class LogCleanerManager(KafkaMetricsGroup):
     Differs: as in newer versions pauses are counted, so that a truncation does not end the pause of a move; a
         partition whose cleaning fails for a reason of its own is left alone from then on, where 1.1.1 loses the
         cleaner thread; a checkpoint beyond the log's end is not believed; and retention keeps away from a log that is
-        being cleaned although its policy was changed to delete (`pause_for_retention`, KAFKA-7322).
+        being cleaned although its policy was changed to delete (`pause_for_retention`, KAFKA-7322). Nothing at or above
+        the high watermark is cleaned (KAFKA-13194).
     """
 
     logger_name = "kafka.log.LogCleaner"
@@ -420,11 +421,9 @@ class LogCleanerManager(KafkaMetricsGroup):
         last_clean_offset = last_clean.get(topic_partition)
         first_dirty_offset = self._first_dirty_offset(log, last_clean_offset)
         active_base_offset = log.active_segment.base_offset
-        bounds = [active_base_offset]
-        # what is not yet committed or aborted
-        first_unstable_offset = log.first_unstable_offset
-        if first_unstable_offset is not None:
-            bounds.append(first_unstable_offset.message_offset)
+        # What is not replicated may be truncated, but the older values that it replaced would stay gone; and what is
+        # neither committed nor aborted may turn out to replace nothing.
+        bounds = [active_base_offset, log.last_stable_offset]
         compaction_lag_ms = max(log.config.compaction_lag_ms, 0)
         if compaction_lag_ms > 0:
             for segment in log.log_segments_between(first_dirty_offset, active_base_offset):
@@ -441,7 +440,7 @@ class LogCleanerManager(KafkaMetricsGroup):
                 if is_uncleanable:
                     bounds.append(segment.base_offset)
                     break
-        first_uncleanable_dirty_offset = min(bounds)
+        first_uncleanable_dirty_offset = max(first_dirty_offset, min(bounds))
         self.debug(
             "Finding range of cleanable offsets for log=%s topicPartition=%s. Last clean offset=%s now=%d => "
             "firstDirtyOffset=%d firstUncleanableOffset=%d activeSegment.baseOffset=%d",

@@ -181,7 +181,7 @@ class LogSegment(Logging):
         self.offset_index.sanity_check()
         self._check_index_against_log()
         if time_index_file_newly_created:
-            magic = os.pread(self.log.fd, 1, FileRecords.MAGIC_OFFSET)
+            magic = self.log.channel().read(1, FileRecords.MAGIC_OFFSET)
             if magic > b"\0":  # the oldest format has no timestamps to index
                 raise CorruptIndexException(f"Time index file {self.time_index.file.absolute()} did not exist")
             self.time_index.resize(0)
@@ -194,10 +194,11 @@ class LogSegment(Logging):
             return
         previous = OffsetPosition(-1, -1)
         size = self.size
+        read = self.log.channel().read
         for i in sorted({entries - 1, *range(0, entries, max(entries // _SANITY_SAMPLES, 1))}):
             entry = self.offset_index.entry(i)
             ascending = entry.offset > previous.offset and entry.position > previous.position
-            at = os.pread(self.log.fd, 8, entry.position) if ascending and entry.position + 8 <= size else b""
+            at = read(8, entry.position) if ascending and entry.position + 8 <= size else b""
             # batches of the older formats carry their last offset in front
             if len(at) < 8 or _OFFSET.unpack(at)[0] < entry.offset + self.base_offset:
                 raise CorruptIndexException(

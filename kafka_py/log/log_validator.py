@@ -14,6 +14,7 @@ from kafka_py.common.errors import (
 )
 from kafka_py.common.long_ref import LongRef
 from kafka_py.common.record.abstract_records import AbstractRecords
+from kafka_py.common.record.buffer_supplier import BufferSupplier
 from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.default_record_batch import DefaultRecordBatch
 from kafka_py.common.record.memory_records import MemoryRecords
@@ -491,7 +492,7 @@ def _walk_records(batch: DefaultRecordBatch, demands: _Demands, expected_offset:
             return 1, first_timestamp, 0, base_offset == expected_offset, header[1] - 49
     walk = RecordWalk(count)
     if attributes & _COMPRESSION_CODEC_MASK:
-        stream = batch.compression_type().wrap_for_input(batch.buffer[61:], 2)
+        stream = batch.compression_type().wrap_for_input(batch.buffer[61:], 2, BufferSupplier.SHARED)
         well_formed = walk.walk_stream(stream)
         stream.close()
         size = walk.size

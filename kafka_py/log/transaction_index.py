@@ -14,6 +14,7 @@ import struct
 from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_py.common.errors import KafkaException
+from kafka_py.common.record.file_channel import FileChannel
 from kafka_py.log.corrupt_index_exception import CorruptIndexException
 from kafka_py.utils.logging import Logging
 
@@ -49,8 +50,7 @@ class TransactionIndex(Logging):
     def __init__(self, start_offset: int, file: str | os.PathLike[str]) -> None:
         self.start_offset = start_offset  # const
         self.file = pathlib.Path(file)  # volatile: renamer under Log.lock
-        self._maybe_channel: int | None = None  # volatile: writer under Log.lock
-        self._end_position = 0  # volatile: writer under Log.lock
+        self._maybe_channel: FileChannel | None = None  # volatile: writer under Log.lock
         self._last_offset: int | None = None  # volatile: writer under Log.lock
         if self.file.exists():
             self._open_channel()
@@ -59,18 +59,16 @@ class TransactionIndex(Logging):
         """Add an aborted transaction; raises ValueError unless its last offset is above the previous one's."""
         if self._last_offset is not None and self._last_offset >= aborted_txn.last_offset:
             raise ValueError("The last offset of appended transactions must increase sequentially")
-        fd = self._channel()
+        channel = self._channel()
         data = memoryview(aborted_txn.buffer)
         while data:
-            written = os.pwrite(fd, data, self._end_position)
-            self._end_position += written
-            data = data[written:]
+            data = data[channel.write(data) :]
         self._last_offset = aborted_txn.last_offset
 
     def flush(self) -> None:
         """Write the entries through to the disk."""
         if self._maybe_channel is not None:
-            os.fsync(self._maybe_channel)
+            self._maybe_channel.force()
 
     def delete_if_exists(self) -> bool:
         """Close and delete the file; False if there was none. Raises OSError."""
@@ -81,31 +79,26 @@ class TransactionIndex(Logging):
             return False
         return True
 
-    def _channel(self) -> int:
+    def _channel(self) -> FileChannel:
         return self._open_channel() if self._maybe_channel is None else self._maybe_channel
 
-    def _open_channel(self) -> int:
-        fd = os.open(self.file, os.O_RDWR | os.O_CREAT, 0o644)
-        self._maybe_channel = fd
-        self._end_position = os.fstat(fd).st_size
-        return fd
+    def _open_channel(self) -> FileChannel:
+        channel = FileChannel.open(self.file, mutable=True)
+        channel.position = channel.size()
+        self._maybe_channel = channel
+        return channel
 
     def reset(self) -> None:
         """Forget all entries."""
         if self._maybe_channel is not None:
-            os.ftruncate(self._maybe_channel, 0)
-            self._end_position = 0
+            self._maybe_channel.truncate(0)
         self._last_offset = None
 
     def close(self) -> None:
         """Close the file, if it was ever opened."""
-        fd, self._maybe_channel = self._maybe_channel, None
-        if fd is not None:
-            os.close(fd)
-
-    def __del__(self) -> None:
-        if getattr(self, "_maybe_channel", None) is not None:
-            self.close()
+        channel, self._maybe_channel = self._maybe_channel, None
+        if channel is not None:
+            channel.close()
 
     def rename_to(self, f: str | os.PathLike[str]) -> None:
         """Rename the file if there is one; raises OSError."""
@@ -120,21 +113,20 @@ class TransactionIndex(Logging):
         new_last_offset = None
         for aborted_txn, position in self._iterator():
             if aborted_txn.last_offset >= offset:
-                os.ftruncate(self._channel(), position)
-                self._end_position = position
+                self._channel().truncate(position)
                 self._last_offset = new_last_offset
                 return
             new_last_offset = aborted_txn.last_offset
 
     def _iterator(self) -> Iterator[tuple[AbortedTxn, int]]:
         """Entries with their positions; raises KafkaException if the file cannot be read or is of a newer version."""
-        fd = self._maybe_channel
-        if fd is None:
+        channel = self._maybe_channel
+        if channel is None:
             return
         position = 0
-        while self._end_position - position >= AbortedTxn.TOTAL_SIZE:
+        while channel.position - position >= AbortedTxn.TOTAL_SIZE:
             try:
-                data = os.pread(fd, AbortedTxn.TOTAL_SIZE, position)
+                data = channel.read(AbortedTxn.TOTAL_SIZE, position)
             except OSError as e:
                 # the consumer gets an unknown error and asks again
                 raise KafkaException(f"Failed to read from the transaction index {self.file}") from e

@@ -679,6 +679,11 @@ class MetricsRegistry:
         """A snapshot of all metrics by name."""
         return dict(self._metrics.items())
 
+    @property
+    def size(self) -> int:
+        """How many metrics there are."""
+        return len(self._metrics)
+
     def tick(self) -> None:
         """Bring every metric's averages up to date, letting other threads go on in between."""
         for i, metric in enumerate(self._metrics.values()):

@@ -250,7 +250,6 @@ class Request(BaseRequest):
         end_time = _nanoseconds()
         header = self.header
         api_key = header.api_key
-        version = header.api_version
         callback = 0
         if self.callback_request_dequeue_time_nanos is not None:
             callback = (self.callback_request_complete_time_nanos or 0) - self.callback_request_dequeue_time_nanos
@@ -267,11 +266,8 @@ class Request(BaseRequest):
             self._body_and_size[1],
             self.message_conversions_time_nanos,
             self.temporary_memory_bytes,
-            version,
         )
         metrics = self.metrics.apply(api_key.name)
-        if version not in metrics.request_rates:
-            metrics.request_rate(version)
         metrics.record(row)
         if api_key is _FETCH:
             body: Any = self._body_and_size.request
@@ -279,7 +275,6 @@ class Request(BaseRequest):
             metrics = self.metrics.apply(
                 RequestMetrics.FOLLOW_FETCH_METRIC_NAME if follower else RequestMetrics.CONSUMER_FETCH_METRIC_NAME
             )
-            metrics.request_rate(version)
             metrics.record(row)
         # the network thread's time counts towards the client's request quota, with the handler's
         if self.record_network_thread_time_callback is not None:

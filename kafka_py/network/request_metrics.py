@@ -5,7 +5,6 @@ Mirrors: core/src/main/scala/kafka/network/RequestChannel.scala (RequestMetrics)
 
 from __future__ import annotations
 
-import collections
 from bisect import bisect_left
 from collections.abc import Iterable, Mapping, Sequence
 from operator import sub
@@ -43,7 +42,7 @@ def milliseconds_between(earlier: Sequence[int], later: Sequence[int]) -> Sequen
 
 
 class RequestRows(RequestTimes):
-    """What requests wrote down of themselves: moments, sizes and versions; the times are worked out many at once.
+    """What requests wrote down of themselves: moments and sizes; the times are worked out many at once.
 
     Thread:  record, flush: any.
     Locks:   _lock, before the histograms'.
@@ -51,10 +50,10 @@ class RequestRows(RequestTimes):
 
     def __init__(self) -> None:
         super().__init__()
-        self.requests_by_version: collections.Counter[int] = collections.Counter()  # guarded by: _lock
+        self.requests = 0  # guarded by: _lock
 
     def columns_of(self, rows: Sequence[tuple[Any, ...]]) -> Iterable[Sequence[float]]:
-        """Count the versions; the values for each histogram. Caller holds _lock."""
+        """Count the requests; the values for each histogram. Caller holds _lock."""
         (
             start,
             dequeue,
@@ -67,13 +66,9 @@ class RequestRows(RequestTimes):
             size,
             conversions,
             temporary_memory,
-            versions,
         ) = zip(*rows, strict=True)
         n = len(rows)
-        if versions.count(versions[0]) == n:
-            self.requests_by_version[versions[0]] += n
-        else:
-            self.requests_by_version.update(versions)
+        self.requests += n
         local_end = local_complete
         if any(callback):
             local_end = tuple(moment + nanos for moment, nanos in zip(local_complete, callback, strict=True))
@@ -94,20 +89,19 @@ class RequestRows(RequestTimes):
 
 
 class RequestRate(Meter):
-    """The requests of one version of an API, counted where their rows are.
+    """The requests of an API, counted where their rows are.
 
     Differs: from Meter in that nobody marks it.
     """
 
-    def __init__(self, version: int) -> None:
+    def __init__(self) -> None:
         super().__init__("requests")
-        self._version = version  # const
         self._tables: list[RequestRows] = []  # volatile: whoever makes a RequestMetrics
 
     @staticmethod
-    def registered(name: MetricName, version: int, table: RequestRows) -> RequestRate:
+    def registered(name: MetricName, table: RequestRows) -> RequestRate:
         """The registry's meter of that name, from now on fed by ``table`` too."""
-        meter = Metrics.default_registry()._get_or_add(name, RequestRate, lambda: RequestRate(version))
+        meter = Metrics.default_registry()._get_or_add(name, RequestRate, RequestRate)
         meter._tables.append(table)
         return meter
 
@@ -116,7 +110,7 @@ class RequestRate(Meter):
         """How many requests there were."""
         for table in self._tables:
             table.flush()
-        return sum(table.requests_by_version[self._version] for table in self._tables)
+        return sum(table.requests for table in self._tables)
 
 
 class ErrorMeter(KafkaMetricsGroup):
@@ -158,7 +152,10 @@ class RequestMetrics(KafkaMetricsGroup):
 
     Mirrors: kafka.network.RequestMetrics @ 3.7.1
     Thread:  network threads record; scrapes read.
-    Left out: deprecatedRequestRate, tagsWithVersionAndClientInfo -- no API version is deprecated in 1.1.1
+    Differs: an API has one RequestsPerSec, as in 1.1.1, whose dashboards ask for it by that name; from 2.0 on there
+        is one for each version (KIP-272).
+    Left out: requestRateInternal, tagsWithVersion, deprecatedRequestRate, tagsWithVersionAndClientInfo -- no API \
+version is deprecated in 1.1.1, nor counted for itself
     """
 
     CONSUMER_FETCH_METRIC_NAME: ClassVar[str] = ApiKeys.FETCH.name + "Consumer"
@@ -180,9 +177,11 @@ class RequestMetrics(KafkaMetricsGroup):
         self.name = name  # const
         self.tags = {"request": name}  # const
         self._lock = ReentrantLock()
-        self.request_rates: dict[int, RequestRate] = {}  # volatile: whoever holds _lock
         self._error_meters: dict[Errors, ErrorMeter] = {}  # volatile: whoever holds _lock
         self._times = RequestRows()  # const
+        self.request_rate: Meter = RequestRate.registered(
+            self.metric_name(self.REQUESTS_PER_SEC, self.tags), self._times
+        )  # const
         # in the order of the stations: the queue, the handler, purgatory, quota, the response queue, the socket
         self.request_queue_time_hist = self._column(self.REQUEST_QUEUE_TIME_MS)  # const
         self.local_time_hist = self._column(self.LOCAL_TIME_MS)  # const
@@ -204,20 +203,6 @@ class RequestMetrics(KafkaMetricsGroup):
     def _column(self, name: str) -> Histogram:
         return self._times.add_column(self.metric_name(name, self.tags))
 
-    def request_rate(self, version: int) -> Meter:
-        """The meter of one version of the API."""
-        meter = self.request_rates.get(version)
-        if meter is None:
-            with self._lock:
-                meter = self.request_rates.get(version)
-                if meter is None:
-                    name = self.metric_name(self.REQUESTS_PER_SEC, self._tags_with_version(version))
-                    meter = self.request_rates[version] = RequestRate.registered(name, version, self._times)
-        return meter
-
-    def _tags_with_version(self, version: int) -> dict[str, str]:
-        return {**self.tags, "version": str(version)}
-
     def mark_error_meter(self, error: Errors, count: int) -> None:
         """Count errors that an answer told of; NONE is counted too."""
         error_meter = self._error_meters.get(error)
@@ -229,13 +214,11 @@ class RequestMetrics(KafkaMetricsGroup):
     def remove_metrics(self) -> None:
         """Take all of them out of the registry."""
         with self._lock:
-            for version in self.request_rates:
-                self.remove_metric(self.REQUESTS_PER_SEC, self._tags_with_version(version))
-            self.request_rates.clear()
             for error_meter in self._error_meters.values():
                 error_meter.remove_meter()
             self._error_meters.clear()
         for metric in (
+            self.REQUESTS_PER_SEC,
             self.REQUEST_QUEUE_TIME_MS,
             self.LOCAL_TIME_MS,
             self.REMOTE_TIME_MS,

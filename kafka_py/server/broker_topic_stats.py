@@ -6,13 +6,19 @@ Blogs:   seed 004
 
 from __future__ import annotations
 
-from typing import ClassVar
+from functools import cache
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.metrics.yammer import Meter
 from kafka_py.utils.concurrent import ConcurrentHashMap
 from kafka_py.utils.logging import Logging
 from kafka_py.utils.pool import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from kafka_py.utils.mbeans import Attributes, MBeanServer
 
 
 class _LazyMeter:
@@ -59,7 +65,9 @@ class BrokerTopicMetrics(KafkaMetricsGroup):
 
     Mirrors: kafka.server.BrokerTopicMetrics @ 3.7.1
     Thread:  any.
-    Differs: a meter is found by an attribute look-up instead of two map look-ups and a volatile read.
+    Differs: a meter is found by an attribute look-up instead of two map look-ups and a volatile read. A topic's
+        meter is made at its first event, as in 3.7.1; the ten that 1.1.1 makes together with the topic's first are
+        shown as zeros until then (`silent_beans`), without the cost of meters that nobody marks.
     Left out: metricGaugeMap -- its gauges belong to tiered storage
     """
 
@@ -95,6 +103,13 @@ class BrokerTopicMetrics(KafkaMetricsGroup):
         found = {kind: self.__dict__.get(attribute) for kind, attribute in _ATTRIBUTES.items()}
         return {kind: meter for kind, meter in found.items() if meter is not None}
 
+    def silent_beans(self) -> Iterator[tuple[str, Attributes]]:
+        """The beans of those meters of 1.1.1 that nobody has marked yet."""
+        made = self.__dict__
+        for metric_type, event_type in _SINCE_THE_FIRST_EVENT.items():
+            if _ATTRIBUTES[metric_type] not in made:
+                yield self.metric_name(metric_type, self.tags).m_bean_name, _silent_attributes(event_type)
+
     def close_metric(self, metric_type: str) -> None:
         """Take one meter out of the registry; asked for again, it begins anew."""
         if self.__dict__.pop(_ATTRIBUTES[metric_type], None) is not None:
@@ -112,6 +127,26 @@ _ATTRIBUTES = {
     for name, value in vars(BrokerTopicMetrics).items()
     if isinstance(value, _LazyMeter | _LazyBrokerMeter)
 }
+
+# the meters that a topic has in 1.1.1 from its first event on, with what they count
+_SINCE_THE_FIRST_EVENT = {
+    "MessagesInPerSec": "messages",
+    "BytesInPerSec": "bytes",
+    "BytesOutPerSec": "bytes",
+    "BytesRejectedPerSec": "bytes",
+    "FailedProduceRequestsPerSec": "requests",
+    "FailedFetchRequestsPerSec": "requests",
+    "TotalProduceRequestsPerSec": "requests",
+    "TotalFetchRequestsPerSec": "requests",
+    "FetchMessageConversionsPerSec": "requests",
+    "ProduceMessageConversionsPerSec": "requests",
+}
+
+
+@cache
+def _silent_attributes(event_type: str) -> Attributes:
+    """What every meter shows that was never marked."""
+    return Meter(event_type).attributes()
 
 
 class AggregatedMetric:
@@ -146,6 +181,7 @@ class BrokerTopicStats(Logging):
 
     Mirrors: kafka.server.BrokerTopicStats @ 3.7.1
     Thread:  any.
+    Differs: taking away the meters of a role does not make those of a topic that has none.
     """
 
     MESSAGES_IN_PER_SEC: ClassVar[str] = "MessagesInPerSec"
@@ -163,9 +199,18 @@ class BrokerTopicStats(Logging):
     REASSIGNMENT_BYTES_IN_PER_SEC: ClassVar[str] = "ReassignmentBytesInPerSec"
     REASSIGNMENT_BYTES_OUT_PER_SEC: ClassVar[str] = "ReassignmentBytesOutPerSec"
 
-    def __init__(self) -> None:
+    def __init__(self, mbeans: MBeanServer | None = None) -> None:
+        """``mbeans`` is told of the topics' silent meters, until close."""
         self._stats: Pool[str, BrokerTopicMetrics] = Pool(BrokerTopicMetrics)  # atomic
         self.all_topics_stats = BrokerTopicMetrics(None)  # const
+        self._mbeans = mbeans  # const
+        if mbeans is not None:
+            mbeans.add_source(self.silent_beans)
+
+    def silent_beans(self) -> Iterator[tuple[str, Attributes]]:
+        """The beans of the topics' meters that nobody has marked yet."""
+        for metrics in self._stats.values:
+            yield from metrics.silent_beans()
 
     def is_topic_stats_existed(self, topic: str) -> bool:
         """Whether the topic has meters."""
@@ -200,7 +245,9 @@ class BrokerTopicStats(Logging):
 
     def remove_old_leader_metrics(self, topic: str) -> None:
         """Take away what only a leader of one of the topic's partitions marks."""
-        metrics = self.topic_stats(topic)
+        metrics = self._stats.get(topic)
+        if metrics is None:
+            return
         for metric_type in (
             self.MESSAGES_IN_PER_SEC,
             self.BYTES_IN_PER_SEC,
@@ -215,9 +262,10 @@ class BrokerTopicStats(Logging):
 
     def remove_old_follower_metrics(self, topic: str) -> None:
         """Take away what only a follower marks."""
-        metrics = self.topic_stats(topic)
-        metrics.close_metric(self.REPLICATION_BYTES_IN_PER_SEC)
-        metrics.close_metric(self.REASSIGNMENT_BYTES_IN_PER_SEC)
+        metrics = self._stats.get(topic)
+        if metrics is not None:
+            metrics.close_metric(self.REPLICATION_BYTES_IN_PER_SEC)
+            metrics.close_metric(self.REASSIGNMENT_BYTES_IN_PER_SEC)
 
     def remove_metrics(self, topic: str) -> None:
         """Take all meters of a topic away."""
@@ -237,6 +285,8 @@ class BrokerTopicStats(Logging):
 
     def close(self) -> None:
         """Take all meters away."""
+        if self._mbeans is not None:
+            self._mbeans.remove_source(self.silent_beans)
         self.all_topics_stats.close()
         for metrics in self._stats.values:
             metrics.close()

@@ -291,6 +291,8 @@ class KafkaApisRecords(KafkaApisMetadata):
             leader_quota = self.quotas.leader
             if leader_quota.any_throttled:
                 leader_quota.record(self._size_of_throttled_partitions(version_id, unconverted, leader_quota))
+            else:
+                leader_quota.record_nothing()
             self._send_response_exempt_throttle(request, create_response(0))
             return
         quota = self.quotas.fetch

@@ -32,6 +32,7 @@ from kafka_py.controller.kafka_controller import KafkaController
 from kafka_py.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_manager import LogManager
+from kafka_py.metrics.yammer import Metrics as YammerMetrics
 from kafka_py.network.acceptor import ControlPlaneAcceptor, DataPlaneAcceptor
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.security.credential_provider import CredentialProvider
@@ -62,6 +63,7 @@ from kafka_py.server.replica_manager import ReplicaManager
 from kafka_py.utils import core_utils
 from kafka_py.utils.concurrent import AtomicBoolean, AtomicInteger, CountDownLatch
 from kafka_py.utils.kafka_scheduler import KafkaScheduler
+from kafka_py.utils.mbeans import PLATFORM_MBEAN_SERVER
 from kafka_py.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
@@ -146,6 +148,7 @@ class KafkaServer(KafkaServerIdentity):
         }  # const
         self.new_gauge("BrokerState", lambda: self.broker_state.current_state)
         self.new_gauge("ClusterId", lambda: self.cluster_id)
+        self.new_gauge("yammer-metrics-count", lambda: YammerMetrics.default_registry().size)
 
     # -- What others ask for ----------------------------------------------------------------------------------------
 
@@ -252,7 +255,7 @@ class KafkaServer(KafkaServerIdentity):
         self.kafka_scheduler.startup()
         reporters = [JmxReporter(self._jmx_prefix)]
         self.metrics = Metrics(KafkaServer.metric_config(config), reporters, self.time, True)
-        self._broker_topic_stats = BrokerTopicStats()
+        self._broker_topic_stats = BrokerTopicStats(PLATFORM_MBEAN_SERVER)
         self.quota_managers = QuotaFactory.instantiate(config, self.metrics, self.time, self._thread_name_prefix or "")
         self.notify_cluster_listeners(reporters)
         self.log_dir_failure_channel = LogDirFailureChannel(len(config.log_dirs))

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 
 INACTIVE_SENSOR_EXPIRATION_TIME_SECONDS = 3600
+_RECORD_NOTHING_INTERVAL_MS = 60_000
 
 
 class ReplicationQuotaManagerConfig(NamedTuple):
@@ -66,7 +67,8 @@ class ReplicationQuotaManager(Logging):
     Mirrors: kafka.server.ReplicationQuotaManager
     Thread: fetcher threads and request handlers measure; the configuration thread sets quota and partitions.
     Locks: lock, while the quota or its sensor changes.
-    Differs: markThrottled without partitions is mark_throttled(topic).
+    Differs: markThrottled without partitions is mark_throttled(topic). While nothing is throttled Kafka records
+        nothing (zero bytes) at each Fetch, which keeps the rate among the metrics; here that is done once a minute.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class ReplicationQuotaManager(Logging):
         self._lock = ReentrantReadWriteLock()
         self._throttled_partitions: ConcurrentHashMap[str, Sequence[int]] = ConcurrentHashMap()  # atomic
         self._quota: Quota | None = None  # volatile: configuration thread under the write lock
+        self._next_record_of_nothing_ms = 0  # volatile: whichever handler is first; a second one does no harm
         self._sensor_access = SensorAccess(self._lock, metrics)  # const
         self._rate_metric_name = metrics.metric_name(
             "byte-rate", str(replication_type), f"Tracking byte-rate for {replication_type}"
@@ -124,6 +127,13 @@ class ReplicationQuotaManager(Logging):
             self._sensor().record(value)
         except QuotaViolationException as e:
             self.trace("Record: Quota violated, but ignored, for sensor (%s): %s", self._sensor().name(), e)
+
+    def record_nothing(self) -> None:
+        """Let the rate be seen although no partition is throttled."""
+        now = self._time.milliseconds()
+        if now >= self._next_record_of_nothing_ms:
+            self._next_record_of_nothing_ms = now + _RECORD_NOTHING_INTERVAL_MS
+            self.record(0)
 
     def mark_throttled(self, topic: str, partitions: Sequence[int] = Constants.ALL_REPLICAS) -> None:
         """Throttle these partitions of the topic, or all of it."""

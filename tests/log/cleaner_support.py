@@ -104,10 +104,11 @@ def record(number: int, value: int | bytes | None, timestamp: int = -1, **option
 
 
 def fill_segments(log: Log, segments: int, make: Callable[[int], MemoryRecords] | None = None) -> None:
-    """Append records, keys and values being their offsets, until there are so many segments."""
+    """Append records, keys and values being their offsets, until there are so many segments; all are replicated."""
     while log.number_of_segments < segments:
         offset = log.log_end_offset
         as_leader(log, record(offset, offset) if make is None else make(offset))
+    log.on_high_watermark_incremented(log.log_end_offset)
 
 
 def producer(logs: Logs, log: Log, pid: int, transactional: bool = False) -> Callable[..., LogAppendInfo]:

@@ -97,13 +97,14 @@ def cleaners(tmp_path: pathlib.Path) -> Iterator[Cleaners]:
 
 
 def write_dups(log: Log, keys: range, dups: int, timestamp: int = 1, **options: Any) -> dict[bytes, tuple[bytes, int]]:
-    """Each key so many times; the last value and offset of each."""
+    """Each key so many times, all replicated; the last value and offset of each."""
     last = {}
     for _ in range(dups):
         for k in keys:
             value = b"%d" % log.log_end_offset
             info = as_leader(log, MemoryRecords.with_records(SimpleRecord(timestamp, key(k), value), **options))
             last[key(k)] = (value, info.last_offset)
+    log.on_high_watermark_incremented(log.log_end_offset)
     return last
 
 
@@ -186,6 +187,7 @@ def test_formats_of_all_ages(cleaners: Cleaners, codec: CompressionType) -> None
         first = as_leader(log, MemoryRecords.with_records(*records, magic=magic, compression_type=codec)).first_offset
         expected.update({key(k % 3 + 100): (key(k), first + k) for k in range(5)})
     log.roll()
+    log.on_high_watermark_incremented(log.log_end_offset)
     cleaners.cleaner.startup()
     assert cleaners.cleaner.await_cleaned(TP, log.active_segment.base_offset)
     assert read_all(log) == expected
@@ -204,6 +206,7 @@ def test_compaction_lag(cleaners: Cleaners) -> None:
             value = b"%d" % log.log_end_offset
             batch = MemoryRecords.with_records(SimpleRecord(cleaners.time.milliseconds(), key(i % 50), value))
             last[key(i % 50)] = (value, as_leader(log, batch).last_offset)
+        log.on_high_watermark_incremented(log.log_end_offset)
         return last
 
     write()

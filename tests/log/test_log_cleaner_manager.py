@@ -12,6 +12,7 @@ from kafka_py.common.errors import IllegalStateException, LogCleaningAbortedExce
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.log.cleaner_stats import LogToClean
 from kafka_py.log.log import Log
 from kafka_py.log.log_cleaner_manager import (
     LogCleanerManager,
@@ -24,7 +25,16 @@ from kafka_py.metrics.yammer import Gauge, Metrics
 from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 from kafka_py.utils.concurrent import ThreadPoolExecutor
 from kafka_py.utils.pool import Pool
-from tests.log.cleaner_support import TP, cleaner_config, end_txn, fill_segments, record
+from tests.log.cleaner_support import (
+    TP,
+    all_records,
+    cleaner_config,
+    end_txn,
+    fill_segments,
+    make_cleaner,
+    record,
+    to_clean,
+)
 from tests.log.log_harness import Logs, as_leader
 
 HOUR_MS = 60 * 60 * 1000
@@ -74,6 +84,52 @@ def test_cleanable_offsets(logs: Logs, log: Log, manager: LogCleanerManager) -> 
     assert manager.cleanable_offsets(log, TP, {TP: 0}, now) == (0, log.active_segment.base_offset)
     assert manager.cleanable_offsets(log, TP, {}, now) == (0, log.active_segment.base_offset)
     assert manager.cleanable_offsets(log, TP, {TP: 20}, now) == (20, log.active_segment.base_offset)
+
+
+def test_what_is_not_replicated_is_not_cleanable(logs: Logs, log: Log, manager: LogCleanerManager) -> None:
+    third = log.log_segments[2].base_offset
+    log.on_high_watermark_incremented(third + 1)
+    assert manager.cleanable_offsets(log, TP, {}, 0) == (0, third + 1)
+    assert LogToClean(TP, log, 0, third + 1).first_uncleanable_offset == third, "only whole segments are cleaned"
+    assert manager.cleanable_offsets(log, TP, {TP: third + 5}, 0) == (third + 5, third + 5), "nothing, not less"
+    log.on_high_watermark_incremented(log.log_end_offset)
+    assert manager.cleanable_offsets(log, TP, {}, 0) == (0, log.active_segment.base_offset)
+
+
+def test_nothing_is_cleanable_before_there_is_a_high_watermark(logs: Logs) -> None:
+    log = logs.create(cleaner_config())
+    manager = manager_of(logs, log)
+    for _ in range(3):
+        as_leader(log, record(1, 1))
+        log.roll()
+    assert manager.cleanable_offsets(log, TP, {}, 0) == (0, 0)
+    assert manager.grab_filthiest_compacted_log(logs.time) is None
+
+
+def test_a_truncation_after_cleaning_leaves_the_last_replicated_value(logs: Logs) -> None:
+    log = logs.create(cleaner_config())
+    manager = manager_of(logs, log)
+    as_leader(log, record(1, b"replicated"))
+    log.on_high_watermark_incremented(1)
+    log.roll()
+    as_leader(log, record(1, b"only here"))
+    log.roll()
+    first_dirty, uncleanable = manager.cleanable_offsets(log, TP, {}, 0)
+    make_cleaner(logs.time).clean(to_clean(log, first_dirty, uncleanable))
+    log.truncate_to(1)
+    assert [bytes(r.value() or b"") for r in all_records(log)] == [b"replicated"]
+
+
+@pytest.mark.parametrize("fully", [False, True])
+def test_a_truncation_takes_the_high_watermark_down(logs: Logs, log: Log, fully: bool) -> None:
+    log.truncate_to(5)
+    assert log.high_watermark == log.last_stable_offset == 5
+    if fully:
+        log.truncate_fully_and_start_at(2)
+        assert log.high_watermark == 2
+    log.on_high_watermark_incremented(1)
+    log.truncate_to(2)
+    assert log.high_watermark == 1, "a truncation above changes nothing"
 
 
 @pytest.mark.ported("LogCleanerManagerTest.testCleanableOffsetsForTime")

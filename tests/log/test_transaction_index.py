@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import pathlib
 import struct
 from collections.abc import Iterator
 
 import pytest
 
-from kafka_py.common.errors import CorruptIndexException
+from kafka_py.common.errors import CorruptIndexException, KafkaException
 from kafka_py.log.transaction_index import AbortedTxn, TransactionIndex
 
 TXNS = [AbortedTxn.of(*t) for t in ((0, 0, 10, 11), (1, 5, 15, 13), (2, 18, 35, 25), (3, 32, 50, 40))]
@@ -136,3 +137,27 @@ def test_torn_last_entry_is_not_read(index: TransactionIndex) -> None:
     reopened = TransactionIndex(0, index.file)
     assert reopened.all_aborted_txns == TXNS[:3]
     reopened.close()
+
+
+def test_a_closed_index_is_not_read_on_through_another_file(
+    index: TransactionIndex, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between two entries it is closed, and its descriptor's number goes to the next file that is opened."""
+    for last_offset in (10, 20):
+        index.append(AbortedTxn.of(1, 0, last_offset, 5))
+    wrong = tmp_path / "other"
+    wrong.write_bytes(AbortedTxn.of(99, 0, 99, 5).buffer * 2)
+    others: list[int] = []
+    real = os.pread
+
+    def read(fd: int, size: int, position: int) -> bytes:
+        data = real(fd, size, position)
+        if not others:
+            index.close()
+            others.append(os.open(wrong, os.O_RDONLY))
+        return data
+
+    monkeypatch.setattr(os, "pread", read)
+    with pytest.raises(KafkaException, match="Failed to read from the transaction index"):
+        index.collect_aborted_txns(0, 100)
+    os.close(others[0])

@@ -192,7 +192,7 @@ def test_a_response_ends_the_handlers_time_once(channel: RequestChannel) -> None
 def test_request_metrics() -> None:
     one = request()
     metrics = METRICS["Heartbeat"]
-    before = metrics.local_time_hist.count, metrics.request_rate(0).count
+    before = metrics.local_time_hist.count, metrics.request_rate.count
     one.request_dequeue_time_nanos = 6_000_000
     one.api_local_complete_time_nanos = 16_400_000
     one.response_complete_time_nanos = 36_900_000
@@ -218,7 +218,7 @@ def test_request_metrics() -> None:
     assert row[7:] == [len(HEARTBEAT_BODY), 0, 0]
     assert spent == [99]
     assert metrics.local_time_hist.count == before[0] + 1
-    assert metrics.request_rate(0).count == before[1] + 1
+    assert metrics.request_rate.count == before[1] + 1
     assert one.request_thread_time_nanos == 10_400_000
 
 

@@ -206,6 +206,16 @@ def test_a_followers_fetch_is_under_the_leader_quota(apis: Apis) -> None:
     assert apis.metrics.get_sensor("LeaderReplication") is not None
 
 
+def test_a_followers_fetch_shows_the_leaders_byte_rate_without_any_throttle(apis: Apis) -> None:
+    apis.update_metadata("t")
+    for _ in range(2):
+        apis.handle(fetch("t", replica=2))
+        apis.fetched[-1][7]([(T0, read())])
+    rate = apis.metrics.metric(apis.metrics.metric_name("byte-rate", "LeaderReplication", ""))
+    assert rate is not None
+    assert rate.metric_value() == 0
+
+
 def test_old_fetch_versions_have_a_hard_limit_and_get_old_records(apis: Apis) -> None:
     apis.update_metadata("t")
     records = MemoryRecords.with_records(SimpleRecord(0, b"k", b"v"), initial_offset=3)

@@ -25,6 +25,7 @@ from kafka_py.server.kafka_request_handler import (
 from kafka_py.server.request_local import RequestLocal
 from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.concurrent import AtomicInteger
+from kafka_py.utils.mbeans import MBeanServer
 from tests.network.socket_server_support import wait_until
 from tests.network.test_request_channel import METRICS, request
 
@@ -291,6 +292,30 @@ def test_topic_meters_come_when_they_are_marked() -> None:
     stats.close()
     left = [n for n in Metrics.default_registry().all_metrics() if n.type == "BrokerTopicMetrics"]
     assert left == []
+
+
+def test_a_topics_meters_of_1_1_1_are_shown_before_they_are_marked() -> None:
+    mbeans = MBeanServer()
+    stats = BrokerTopicStats(mbeans)
+    prefix, suffix = "kafka.server:type=BrokerTopicMetrics,name=", ",topic=silent"
+    stats.remove_old_leader_metrics("silent")
+    assert list(mbeans.beans()) == [], "no event, no meters"
+    topic = stats.topic_stats("silent")
+    shown = {name.removeprefix(prefix).removesuffix(suffix): bean for name, bean in mbeans.beans()}
+    assert set(shown) == {
+        "MessagesInPerSec", "BytesInPerSec", "BytesOutPerSec", "BytesRejectedPerSec", "FailedProduceRequestsPerSec",
+        "FailedFetchRequestsPerSec", "TotalProduceRequestsPerSec", "TotalFetchRequestsPerSec",
+        "FetchMessageConversionsPerSec", "ProduceMessageConversionsPerSec",
+    }  # fmt: skip
+    rejected = shown["BytesRejectedPerSec"]
+    assert [rejected[name]() for name in ("EventType", "Count", "OneMinuteRate")] == ["bytes", 0, 0.0]
+    topic.bytes_rejected_rate.mark(5)
+    assert f"{prefix}BytesRejectedPerSec{suffix}" not in dict(mbeans.beans()), "the registry shows the true one"
+    stats.remove_metrics("silent")
+    assert list(mbeans.beans()) == []
+    stats.topic_stats("silent")
+    stats.close()
+    assert list(mbeans.beans()) == []
 
 
 def test_all_topics_meters_exist_from_the_start() -> None:

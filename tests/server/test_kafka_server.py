@@ -73,7 +73,7 @@ def servers(tmp_path: pathlib.Path, zk: FakeZk) -> Iterator[Any]:
 
     yield server
     for one in made:
-        for name in ("BrokerState", "ClusterId"):
+        for name in ("BrokerState", "ClusterId", "yammer-metrics-count"):
             one.remove_metric(name)
 
 
@@ -212,6 +212,14 @@ def test_the_broker_state_is_a_metric(servers: Any) -> None:
         if name.type == "KafkaServer" and name.name == "BrokerState" and isinstance(metric, Gauge)
     }
     assert found == {"BrokerState": 6}
+
+
+def test_the_number_of_metrics_is_a_metric(servers: Any) -> None:
+    servers()
+    metrics = YammerMetrics.default_registry().all_metrics()
+    (count,) = [m for name, m in metrics.items() if (name.type, name.name) == ("KafkaServer", "yammer-metrics-count")]
+    assert isinstance(count, Gauge)
+    assert count.value() == len(metrics)
 
 
 # -- Order -------------------------------------------------------------------------------------------------------------

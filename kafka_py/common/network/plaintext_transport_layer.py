@@ -9,10 +9,13 @@ import errno
 import os
 import socket
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from kafka_py.common.network.nio_selector import OP_CONNECT, OP_READ, SelectionKey
 from kafka_py.common.network.transport_layer import BytesLike, TransportLayer
+
+if TYPE_CHECKING:
+    from kafka_py.common.record.file_channel import FileChannel
 
 _MSG_MORE: Final = socket.MSG_MORE
 _NO_BYTES: Final = bytearray()
@@ -145,14 +148,14 @@ class PlaintextTransportLayer(TransportLayer):
         except BlockingIOError:
             return 0
 
-    def transfer_from(self, file: int, position: int, count: int) -> int:
+    def transfer_from(self, file_channel: FileChannel, position: int, count: int) -> int:
         """Send file bytes with sendfile; bytes taken. Raises OSError, and EOFError when the file has become shorter."""
         try:
-            sent = os.sendfile(self._socket.fileno(), file, position, count)
+            sent = file_channel.transfer_to(position, count, self._socket.fileno())
         except BlockingIOError:
             return 0
         if not sent and count:
-            raise EOFError(f"file {file} ends before {position + count}")
+            raise EOFError(f"the file ends before {position + count}")
         return sent
 
     def has_pending_writes(self) -> bool:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from kafka_py.common.network.nio_selector import SelectionKey
+    from kafka_py.common.record.file_channel import FileChannel
 
 BytesLike = bytes | bytearray | memoryview
 
@@ -87,8 +88,8 @@ class TransportLayer(abc.ABC):
         """Write several buffers with one call; bytes taken. Raises OSError."""
 
     @abc.abstractmethod
-    def transfer_from(self, file: int, position: int, count: int) -> int:
-        """Send ``count`` bytes at ``position`` of the open file ``file``; bytes taken. Raises OSError, EOFError."""
+    def transfer_from(self, file_channel: FileChannel, position: int, count: int) -> int:
+        """Send ``count`` bytes at ``position`` of the file; bytes taken. Raises OSError, EOFError."""
 
     @abc.abstractmethod
     def has_pending_writes(self) -> bool:

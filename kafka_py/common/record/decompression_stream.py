@@ -23,7 +23,7 @@ class EndOfStreamError(EOFError):
 class DecompressionStream(ABC):
     """A source of decompressed chunks with readers for varints and whole records on top.
 
-    Memory stays at one chunk (64 KB, or one block of the codec) plus the record asked for, and a record grows with
+    Memory stays at one chunk (256 KB, or one block of the codec) plus the record asked for, and a record grows with
     the bytes that really come, never with the length it claims.
 
     Errors are java.io's: OSError for damaged data, EOFError for data that ends too early.

@@ -102,18 +102,13 @@ class FileRecords(AbstractRecords):
         channel = FileChannel.open(path, mutable)
         fresh = preallocate and mutable and not file_already_exists
         if fresh:
-            os.ftruncate(channel.fd, init_file_size)
+            channel.truncate(init_file_size)
         return FileRecords(path, channel, 0, 0 if not file_already_exists and preallocate else _INT_MAX, False)
 
     @property
     def file(self) -> Path:
         """The path of the file, the new one after rename_to."""
         return self._file
-
-    @property
-    def fd(self) -> int:
-        """The file descriptor, -1 once closed."""
-        return self._channel.fd
 
     @property
     def start(self) -> int:
@@ -232,11 +227,10 @@ class FileRecords(AbstractRecords):
     def write_to(self, channel: Any, position: int, length: int) -> int:
         """Send up to length bytes from position with sendfile; return the bytes sent.
 
-        A transport layer gets transfer_from(descriptor, absolute position, count); anything else needs fileno().
+        A transport layer gets transfer_from(file channel, absolute position, count); anything else needs fileno().
         KafkaException if the file was truncated below this slice.
         """
-        file_size = os.fstat(self._channel.fd).st_size
-        new_size = min(file_size, self._end) - self._start
+        new_size = min(self._channel.size(), self._end) - self._start
         if new_size < self._size:
             raise KafkaException(
                 f"Size of FileRecords {self._file} has been truncated during write: "
@@ -245,7 +239,7 @@ class FileRecords(AbstractRecords):
         count = min(length, self._size - position)  # never past a slice, whatever length says
         transfer_from = getattr(channel, "transfer_from", None)
         if transfer_from is not None:
-            return int(transfer_from(self._channel.fd, self._start + position, count))
+            return int(transfer_from(self._channel, self._start + position, count))
         return self._channel.transfer_to(self._start + position, count, channel.fileno())
 
     def search_for_offset_with_size(self, target_offset: int, starting_position: int) -> LogOffsetPosition | None:

@@ -9,11 +9,11 @@ import struct
 from typing import ClassVar
 
 import cramjam
+from xxhash import xxh32_intdigest
 
 from kafka_py.common.record.buffer_supplier import BufferSupplier
 from kafka_py.common.record.decompression_stream import DecompressionStream
 from kafka_py.common.record.kafka_lz4_block_output_stream import BD, FLG, KafkaLZ4BlockOutputStream
-from kafka_py.common.utils.xx_hash32 import xx_hash32
 
 _UINT32_LE = struct.Struct("<I")
 _INCOMPRESSIBLE_MASK = KafkaLZ4BlockOutputStream.LZ4_FRAME_INCOMPRESSIBLE_MASK
@@ -93,7 +93,9 @@ class KafkaLZ4BlockInputStream(DecompressionStream):
             if len(header) <= end:
                 raise OSError(KafkaLZ4BlockInputStream.PREMATURE_EOS)
         self._offset = end + 1
-        if not self._ignore_flag_descriptor_checksum and header[end] != xx_hash32(header[4:end]) >> 8 & 0xFF:
+        if self._ignore_flag_descriptor_checksum:
+            return flg, max_block_size
+        if header[end] != xxh32_intdigest(header[4:end]) >> 8 & 0xFF:
             raise OSError(KafkaLZ4BlockInputStream.DESCRIPTOR_HASH_MISMATCH)
         return flg, max_block_size
 
@@ -122,7 +124,7 @@ class KafkaLZ4BlockInputStream(DecompressionStream):
         block = self._in[self._offset : end]
         chunk = bytes(block) if stored else self._decompress(block)
         self._offset = end
-        if self._flg.is_block_checksum_set() and self._read_uint32() != xx_hash32(block):
+        if self._flg.is_block_checksum_set() and self._read_uint32() != xxh32_intdigest(block):
             raise OSError(KafkaLZ4BlockInputStream.BLOCK_HASH_MISMATCH)
         return chunk
 

@@ -12,9 +12,9 @@ import struct
 from typing import TYPE_CHECKING, ClassVar
 
 import cramjam
+from xxhash import xxh32_intdigest
 
 from kafka_py.common.errors import IllegalStateException
-from kafka_py.common.utils.xx_hash32 import xx_hash32
 
 if TYPE_CHECKING:
     from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
@@ -181,7 +181,7 @@ class KafkaLZ4BlockOutputStream:
     def _write_header(self, bd: BD) -> None:
         header = _UINT32_LE.pack(KafkaLZ4BlockOutputStream.MAGIC) + bytes((self._flg.to_byte(), bd.to_byte()))
         covered = header if self._use_broken_flag_descriptor_checksum else header[4:]
-        self._out.write(header + bytes((xx_hash32(covered) >> 8 & 0xFF,)))
+        self._out.write(header + bytes((xxh32_intdigest(covered) >> 8 & 0xFF,)))
 
     def _write_block(self, size: int) -> None:
         if size == 0:
@@ -196,4 +196,4 @@ class KafkaLZ4BlockOutputStream:
         self._out.write(_UINT32_LE.pack(len(data) | stored))
         self._out.write(data)
         if self._flg.is_block_checksum_set():
-            self._out.write(_UINT32_LE.pack(xx_hash32(data)))
+            self._out.write(_UINT32_LE.pack(xxh32_intdigest(data)))

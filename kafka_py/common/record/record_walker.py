@@ -53,10 +53,14 @@ for _high in range(128):
 # After a run attempt that found little, so many records are walked one by one before the next attempt.
 _MIN_WORTHWHILE_RUN = 8
 
-# Between turns of so many records, or chunks of 64 KB, other threads get the GIL: about every millisecond, because a
-# yield costs about 60 us on Linux.
+# Between turns of so many records, or so much decompressed data, other threads get the GIL: about every millisecond,
+# because a yield costs about 60 us on Linux.
 _RECORDS_PER_TURN = 4096
-_CHUNKS_PER_YIELD = 16
+_BYTES_PER_YIELD = 1024 * 1024
+
+# Chunks are joined up to so much before they are walked: most batches are then walked in one go, and no run of equal
+# records ends with a codec's block.
+_BYTES_PER_WALK = 256 * 1024
 
 # A record that does not fit into so much decompressed data is passed over field by field instead of being joined.
 _LARGE_RECORD = 256 * 1024
@@ -123,27 +127,40 @@ class RecordWalk:
 
     def _walk_stream(self, stream: DecompressionStream) -> bool:
         data = b""
-        chunks = 0
+        since_yield = 0
         while self.index < self.count:
-            chunk = stream.next_chunk()
-            chunks += 1
-            data = data + chunk if data else chunk
-            self.position = 0
-            if not self._walk(data, self.count, len(data) - _MAX_VARINT if chunk else len(data)):
+            data, ended = _gather(stream, data)
+            since_yield += len(data)
+            if not self._walk_gathered(data, len(data) if ended else len(data) - _MAX_VARINT):
                 return False
             self.size += self.position
             data = data[self.position :]
             if self.index < self.count:
-                if not chunk:
+                if ended:
                     return False
                 if len(data) >= _LARGE_RECORD:
                     stream.push_back(data)
                     if not self._walk_large(stream):
                         return False
                     data = stream.take_rest()
-            if chunks % _CHUNKS_PER_YIELD == 0:
+            if since_yield >= _BYTES_PER_YIELD:
+                since_yield = 0
                 yield_gil()
         return not data and not stream.next_chunk()
+
+    def _walk_gathered(self, data: bytes, stop: int) -> bool:
+        """Walk from the beginning of data as far as whole records go; False if one is malformed."""
+        self.position = 0
+        count = self.count
+        while True:
+            until = self.index + _RECORDS_PER_TURN
+            if until >= count:
+                return self._walk(data, count, stop)
+            if not self._walk(data, until, stop):
+                return False
+            if self.index < until:
+                return True
+            yield_gil()
 
     def _walk(self, data: bytes, until: int, stop: int) -> bool:  # noqa: C901, PLR0912  # inlined: 2x
         """Walk until that many records are done, or one begins at stop or later, or is not there as a whole.
@@ -351,6 +368,19 @@ class RecordWalk:
         self.min_delta = min(self.min_delta, delta)
         self.index += 1
         return True
+
+
+def _gather(stream: DecompressionStream, data: bytes) -> tuple[bytes, bool]:
+    """Return data with what the stream has next behind it, and whether that was all."""
+    pieces = [data] if data else []
+    missing = _BYTES_PER_WALK
+    while missing > 0:
+        chunk = stream.next_chunk()
+        if not chunk:
+            break
+        pieces.append(chunk)
+        missing -= len(chunk)
+    return pieces[0] if len(pieces) == 1 else b"".join(pieces), missing > 0
 
 
 def walk_only_record(batch: memoryview) -> bool | None:

@@ -18,8 +18,11 @@ if TYPE_CHECKING:
 _MAGIC = b"\x28\xb5\x2f\xfd"
 _SKIPPABLE_MAGIC = b"\x2a\x4d\x18"
 _MAX_BLOCK_SIZE = 128 * 1024
-_CHUNK_SIZE = 64 * 1024
+_CHUNK_SIZE = 256 * 1024
 _WRITE_SIZE = 64 * 1024
+
+# Up to here memory comes from the heap: there it is used again and again, whereas each new page costs a page fault.
+_MAX_HEAP_SIZE = 512 * 1024
 
 # The library decompresses a frame at once. What one batch may expand to is bounded by this, so that a bomb costs
 # at most that much memory, and only as much of it as is really written (anonymous pages).
@@ -27,20 +30,24 @@ MAX_DECOMPRESSED_SIZE = 208 * 1024 * 1024
 
 
 class ZstdInputStream(DecompressionStream):
-    """Decompresses into anonymous memory of a bounded size and hands it out in chunks."""
+    """Decompresses into memory of a bounded size, anonymous if it is much, and hands it out in chunks."""
 
     __slots__ = ("_decompressed", "_offset", "_size")
 
     def __init__(self, buffer: memoryview) -> None:
         super().__init__()
         bound = _upper_bound(buffer)
-        limit = min(bound, MAX_DECOMPRESSED_SIZE)
+        limit = max(min(bound, MAX_DECOMPRESSED_SIZE), 1)
         self._offset = 0
-        self._decompressed = mmap.mmap(-1, max(limit, 1))
+        self._decompressed: bytearray | mmap.mmap = (
+            bytearray(limit)
+            if limit <= _MAX_HEAP_SIZE
+            else mmap.mmap(-1, limit, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+        )
         try:
             self._size = int(cramjam.zstd.decompress_into(buffer, self._decompressed))
         except (cramjam.DecompressionError, OSError) as e:
-            self._decompressed.close()
+            self._release()
             if bound > MAX_DECOMPRESSED_SIZE:
                 raise OSError(f"zstd data is damaged or expands to more than {MAX_DECOMPRESSED_SIZE} bytes") from e
             raise OSError(str(e)) from e
@@ -48,14 +55,20 @@ class ZstdInputStream(DecompressionStream):
     def next_chunk(self) -> bytes:
         """Return the next bytes, b"" at the end."""
         end = min(self._offset + _CHUNK_SIZE, self._size)
-        chunk = self._decompressed[self._offset : end]
+        chunk = bytes(memoryview(self._decompressed)[self._offset : end])
         self._offset = end
         return chunk
 
     def close(self) -> None:
         """Give the memory back."""
         super().close()
-        self._decompressed.close()
+        self._release()
+
+    def _release(self) -> None:
+        self._offset = self._size = 0
+        memory, self._decompressed = self._decompressed, bytearray()
+        if isinstance(memory, mmap.mmap):
+            memory.close()
 
 
 class ZstdOutputStream:

@@ -13,6 +13,7 @@ from kafka_py.common.network.network_send import NetworkSend
 from kafka_py.common.network.nio_selector import NioSelector, SelectionKey
 from kafka_py.common.network.selector import Selector
 from kafka_py.common.network.transport_layer import BytesLike, TransportLayer
+from kafka_py.common.record.file_channel import FileChannel
 
 DEADLINE_POLLS = 200
 
@@ -142,7 +143,7 @@ class FakeTransport(TransportLayer):
         self.events.append(f"writev{[len(s) for s in srcs]}{'+' if more else ''}")
         return self._take(b"".join(bytes(s) for s in srcs))
 
-    def transfer_from(self, file: int, position: int, count: int) -> int:
+    def transfer_from(self, file_channel: FileChannel, position: int, count: int) -> int:
         self.events.append(f"file{position}:{count}")
         return self._take(b"f" * count)
 
@@ -176,12 +177,13 @@ class FakeFileRecords:
     def __init__(self, size: int, start: int = 0) -> None:
         self._size = size
         self._start = start
+        self._channel = FileChannel(-1)
 
     def size_in_bytes(self) -> int:
         return self._size
 
     def write_to(self, channel: TransportLayer, position: int, length: int) -> int:
-        return channel.transfer_from(7, self._start + position, length)
+        return channel.transfer_from(self._channel, self._start + position, length)
 
 
 def poll_until(selector: Selector, condition: Callable[[], bool], timeout_ms: int = 50) -> None:

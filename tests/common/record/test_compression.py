@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import itertools
 import random
 import tracemalloc
 import zlib
@@ -11,6 +12,7 @@ import cramjam
 import pytest
 import snappy
 
+from benchmarks.codecs import lz4
 from kafka_py.common.errors import InvalidRecordException, KafkaException
 from kafka_py.common.record.buffer_supplier import BufferSupplier
 from kafka_py.common.record.compression_type import CompressionType
@@ -191,11 +193,51 @@ def test_lz4_block_sizes_and_checksums(block_size: int, checksum: bool) -> None:
     assert len(supplier.get(1 << (2 * block_size + 8))) == 1 << (2 * block_size + 8)
     with pytest.raises(RuntimeError, match="already closed"):
         stream.write(b"more")
-    if checksum:
-        damaged = bytearray(out.buffer)
-        damaged[-9] ^= 1
-        with pytest.raises(OSError, match="checksum mismatch"):
-            read_all(KafkaLZ4BlockInputStream(memoryview(damaged)))
+
+
+LZ4_OPTIONS = list(itertools.product([4, 5, 6, 7], *[[False, True]] * 3))
+
+
+@pytest.mark.parametrize(("block_size", "block_checksum", "content_checksum", "content_size"), LZ4_OPTIONS)
+def test_lz4_frames_with_every_option(
+    block_size: int, block_checksum: bool, content_checksum: bool, content_size: bool
+) -> None:
+    """Of a stored block and compressed ones, in blocks of 64 KiB."""
+    data = rnd.randbytes(1 << 16) + b"0123456789abcdef" * 5000
+    frame = lz4(data, block_size, block_checksum, content_checksum, content_size)
+    assert decompress(CompressionType.LZ4, frame) == data
+    assert decompress(CompressionType.LZ4, frame, 0) == data
+    short = lz4(b"12345678" * 9, block_size, block_checksum, content_checksum, content_size)
+    for end in range(len(short)):
+        with pytest.raises((OSError, KafkaException), match=r"prematurely|unsupported"):
+            decompress(CompressionType.LZ4, short[:end])
+
+
+@pytest.mark.parametrize("data", [b"12345678" * 9, b"stored"], ids=["compressed", "stored"])
+def test_lz4_checksums_that_are_wrong(data: bytes) -> None:
+    """Of a block and of the header they count; that of the content is not looked at, as in Kafka."""
+    frame = lz4(data, 4, block_checksum=True, content_checksum=True, content_size=True)
+    header_checksum, block_checksum, content_checksum = 14, len(frame) - 12, len(frame) - 4
+    for place, message in ((header_checksum, "descriptor corrupted"), (block_checksum, "Block checksum mismatch")):
+        damaged = bytearray(frame)
+        damaged[place] ^= 1
+        with pytest.raises((OSError, KafkaException), match=message):
+            decompress(CompressionType.LZ4, bytes(damaged))
+    damaged = bytearray(frame)
+    damaged[content_checksum] ^= 1
+    assert decompress(CompressionType.LZ4, bytes(damaged)) == data
+
+
+def test_buffers_are_shared_by_all_threads() -> None:
+    shared = BufferSupplier.SHARED
+    buffers = [shared.get(12_345) for _ in range(3)]
+    for buffer in buffers:
+        shared.release(buffer)
+    again = [shared.get(12_345) for _ in range(3)]
+    assert [len(buffer) for buffer in again] == [12_345] * 3
+    assert [any(buffer is old for old in buffers) for buffer in again] == [True, True, False], "two of a size stay"
+    shared.close()
+    assert all(shared.get(12_345) is not buffer for buffer in buffers)
 
 
 def test_lz4_block_that_claims_too_much() -> None:

@@ -12,6 +12,7 @@ import pytest
 
 from kafka_py.common.errors import CorruptRecordException, KafkaException
 from kafka_py.common.record.compression_type import CompressionType
+from kafka_py.common.record.file_channel import FileChannel
 from kafka_py.common.record.file_records import FileRecords, LogOffsetPosition, TimestampAndOffset
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
@@ -29,6 +30,13 @@ def file_records(tmp_path: Path) -> Iterator[FileRecords]:
     records.flush()
     yield records
     records.close()
+
+
+def write_behind(records: FileRecords, data: bytes, position: int | None = None) -> None:
+    """Past the records themselves, at their end by default."""
+    with open(records.file, "r+b") as file:
+        file.seek(records.size_in_bytes() if position is None else position)
+        file.write(data)
 
 
 def values_of(records: FileRecords | MemoryRecords) -> list[bytes]:
@@ -50,7 +58,7 @@ def test_file_size(file_records: FileRecords) -> None:
 @pytest.mark.ported("FileRecordsTest.testIterationOverPartialAndTruncation")
 @pytest.mark.parametrize("size", [0, 1, 2, 4, 5, 6, 11, 12, 16, 17, 60])
 def test_partial_batch_at_the_end_is_ignored(file_records: FileRecords, size: int) -> None:
-    os.pwrite(file_records.fd, bytes(size), file_records.size_in_bytes())
+    write_behind(file_records, bytes(size))
     assert values_of(file_records) == VALUES
     reopened = FileRecords.open(file_records.file, mutable=False)
     if size <= 17:
@@ -123,7 +131,7 @@ def test_search_over_many_chunks_equals_iteration(tmp_path: Path, magic: int, co
 
 def test_search_refuses_impossible_sizes(file_records: FileRecords) -> None:
     second = list(file_records.batches())[1].position()
-    os.pwrite(file_records.fd, struct.pack(">i", 3), second + 8)
+    write_behind(file_records, struct.pack(">i", 3), second + 8)
     with pytest.raises(CorruptRecordException):
         file_records.search_for_offset_with_size(2, 0)
     with pytest.raises(CorruptRecordException):
@@ -203,7 +211,7 @@ def test_rename_and_delete(file_records: FileRecords) -> None:
     assert values_of(file_records) == VALUES
     assert file_records.delete_if_exists()
     assert not file_records.delete_if_exists()
-    assert file_records.fd == -1
+    assert not file_records.channel().is_open()
 
 
 def test_a_slice_of_a_closed_file_is_closed_too(tmp_path: Path) -> None:
@@ -211,7 +219,7 @@ def test_a_slice_of_a_closed_file_is_closed_too(tmp_path: Path) -> None:
     records.append(MemoryRecords.with_records(SimpleRecord(0, None, b"v")))
     part = records.slice(0, 1000)
     records.close()
-    assert part.fd == -1
+    assert not part.channel().is_open()
     with pytest.raises(KafkaException):
         list(part.batches())
     with pytest.raises(OSError, match="Bad file descriptor"):
@@ -243,10 +251,10 @@ class Layer:
     """Notes what a transport layer is asked to send."""
 
     def __init__(self) -> None:
-        self.asked: list[tuple[int, int, int]] = []
+        self.asked: list[tuple[FileChannel, int, int]] = []
 
-    def transfer_from(self, file: int, position: int, count: int) -> int:
-        self.asked.append((file, position, count))
+    def transfer_from(self, file_channel: FileChannel, position: int, count: int) -> int:
+        self.asked.append((file_channel, position, count))
         return count
 
 
@@ -254,7 +262,7 @@ def test_write_to_a_transport_layer_uses_absolute_positions(file_records: FileRe
     layer = Layer()
     part = file_records.slice(70, 50)
     assert part.write_to(layer, 8, 40) == 40
-    assert layer.asked == [(file_records.fd, 78, 40)]
+    assert layer.asked == [(file_records.channel(), 78, 40)]
 
 
 def test_write_to_notices_truncation(file_records: FileRecords) -> None:
@@ -296,7 +304,7 @@ def test_batches_of_a_file_equal_those_in_memory(tmp_path: Path, magic: int, cod
         )
         records.append(part)
         content += bytes(part.buffer)
-    os.pwrite(records.fd, content[:40], records.size_in_bytes())
+    write_behind(records, content[:40])
     in_file, in_memory = list(records.batches()), list(MemoryRecords(content).batches())
     assert len(in_file) == len(in_memory)
     for one, other in zip(in_file, in_memory, strict=True):

@@ -9,6 +9,7 @@ import pytest
 
 from kafka_py.common.errors import CorruptRecordException, KafkaException
 from kafka_py.common.header.internals.record_header import RecordHeader
+from kafka_py.common.record import record_walker
 from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.decompression_stream import DecompressionStream
 from kafka_py.common.record.default_record import DefaultRecord
@@ -221,7 +222,9 @@ class Chunks(DecompressionStream):
 
 
 @pytest.mark.parametrize("size", [1, 7, 61, 1000])
-def test_chunk_borders_fall_anywhere(size: int) -> None:
+@pytest.mark.parametrize("joined", [1, 100, 1 << 18])
+def test_chunk_borders_fall_anywhere(size: int, joined: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record_walker, "_BYTES_PER_WALK", joined)
     rnd = random.Random(5)
     batch = batch_of(shapes(rnd, 1, 60))
     data = bytes(batch.buffer[61:])
@@ -232,6 +235,22 @@ def test_chunk_borders_fall_anywhere(size: int) -> None:
     assert not RecordWalk(60).walk_stream(Chunks(data[:-1], size))
     assert not RecordWalk(60).walk_stream(Chunks(data + b"x", size))
     assert not RecordWalk(61).walk_stream(Chunks(data, size))
+
+
+def test_others_get_the_gil_between_turns(monkeypatch: pytest.MonkeyPatch) -> None:
+    turns: list[int] = []
+    walk = RecordWalk(60)
+    monkeypatch.setattr(record_walker, "yield_gil", lambda: turns.append(walk.index))
+    monkeypatch.setattr(record_walker, "_RECORDS_PER_TURN", 20)
+    data = bytes(batch_of(shapes(random.Random(5), 1, 60)).buffer[61:])
+    assert walk.walk_stream(Chunks(data, 1 << 20))
+    assert turns == [20, 40]
+    monkeypatch.setattr(record_walker, "_BYTES_PER_WALK", 1)
+    monkeypatch.setattr(record_walker, "_BYTES_PER_YIELD", 1000)
+    turns.clear()
+    walk = RecordWalk(60)
+    assert walk.walk_stream(Chunks(data, 500))
+    assert len(turns) > 3, "after so many bytes, too"
 
 
 def test_large_records_are_passed_over() -> None:

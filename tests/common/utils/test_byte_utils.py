@@ -10,7 +10,6 @@ from kafka_py.common.utils.byte_utils import ByteUtils
 from kafka_py.common.utils.checksums import Checksums
 from kafka_py.common.utils.crc32 import Crc32
 from kafka_py.common.utils.crc32c import Crc32C
-from kafka_py.common.utils.xx_hash32 import xx_hash32
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
 LONG_MIN, LONG_MAX = -(1 << 63), (1 << 63) - 1
@@ -111,16 +110,3 @@ def test_crc32_step_by_step() -> None:
     assert checksum.get_value() == zlib.crc32(everything) == Crc32.crc32(b"?" + everything, 1)
     checksum.reset()
     assert checksum.get_value() == 0
-
-
-@pytest.mark.parametrize(
-    ("data", "expected"),
-    [
-        (b"", 0x02CC5D05),
-        (b"a", 0x550D7456),
-        (b"abc", 0x32D153FF),
-        (b"Nobody inspects the spammish repetition", 0xE2293B2F),
-    ],
-)
-def test_xx_hash32_of_known_vectors(data: bytes, expected: int) -> None:
-    assert xx_hash32(data) == expected
