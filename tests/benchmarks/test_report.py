@@ -99,7 +99,7 @@ def test_numbers() -> None:
 def test_choice_of_workloads() -> None:
     everything = choose("all", WORKLOADS)
     assert "raw_latency" in everything
-    assert "raw_rps_pipe" not in everything
+    assert "raw_zstd" not in everything
     assert choose("conn_*,quick,raw_rps_pipe", WORKLOADS) == [
         "conn_churn",
         "conn_idle",
