@@ -481,7 +481,7 @@ def test_stop_replica_with_and_without_deletion(env: Env) -> None:
     assert env.stats.by_topic == {}, "the topic has no partition left"
     # a log without a partition, as after a restart
     env.log_manager.get_or_create_log(TP, env.log_manager.current_default_config, False)
-    manager.stop_replica(TP, True)
+    assert manager.stop_replicas(StopReplicaRequest(0, 0, 1, True, {TP}))[0] == {TP: Errors.NONE}
     assert env.log_manager.get_log(TP) is None
 
 
