@@ -36,7 +36,7 @@ from kafka_py.utils.concurrent import (
     ReentrantLock,
     ThreadPoolExecutor,
 )
-from kafka_py.utils.core_utils import swallow
+from kafka_py.utils.core_utils import is_out_of_descriptors, swallow
 from kafka_py.utils.pool import Pool
 
 if TYPE_CHECKING:
@@ -343,8 +343,10 @@ class LogManager(LogDirectories):
                 try:
                     self._load_log(log_dir, recovery_points, log_start_offsets)
                 except (OSError, KafkaException) as e:
+                    error = e if isinstance(e, OSError) else e.__cause__  # batches of a file hide it in another
+                    if isinstance(error, OSError) and is_out_of_descriptors(error):
+                        raise error from None  # better no start than one without some of the logs
                     if not isinstance(e, KafkaStorageException):  # that was reported to the channel where it happened
-                        error = e if isinstance(e, OSError) else e.__cause__  # batches of a file hide it in another
                         if not isinstance(error, OSError):
                             raise
                         offline_dirs[str(dir)] = error

@@ -9,6 +9,8 @@ from __future__ import annotations
 import enum
 import itertools
 import logging
+import math
+import select
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
@@ -236,6 +238,17 @@ class _Handler(SequentialThreadingHandler):  # type: ignore[misc]  # kazoo carri
                 self._running = False
                 self.callback_queue.put(_STOP)
 
+    def select(
+        self, rlist: Sequence[Any], wlist: Sequence[Any], xlist: Sequence[Any], timeout: float | None = None
+    ) -> tuple[list[Any], list[Any], list[Any]]:
+        """As select.select; kazoo's opens an epoll descriptor each time, when there may be none left to open."""
+        poll = select.poll()
+        for sockets, event in ((rlist, select.POLLIN), (wlist, select.POLLOUT)):
+            for sock in sockets:
+                poll.register(sock, event)
+        ready = {fd for fd, _ in poll.poll(None if timeout is None else max(0, math.ceil(timeout * 1000)))}
+        return [s for s in rlist if s.fileno() in ready], [s for s in wlist if s.fileno() in ready], []
+
     def spawn(self, func: Callable[..., object], *args: object, **kwargs: object) -> threading.Thread:
         role = "SendThread" if getattr(func, "__name__", "") == "zk_loop" else "EventThread"
         name = f"{threading.current_thread().name}-{role}"
@@ -298,7 +311,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo carries no 
                 return response
 
     def _holds_packet(self) -> bool:
-        behind_size = len(self._received) - int_struct.size
+        behind_size: int = len(self._received) - int_struct.size
         return behind_size >= 0 and behind_size >= int.from_bytes(self._received[: int_struct.size], "big")
 
     def _send_request(self, read_timeout: float, connect_timeout: float) -> None:
