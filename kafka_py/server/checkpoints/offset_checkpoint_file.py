@@ -73,7 +73,8 @@ class LazyOffsetCheckpoints:
     One is made for each LeaderAndIsr request: a replica that reads the whole file for itself makes the creation of
     partitions take the longer the more there are.
 
-    Mirrors: kafka.server.checkpoints.LazyOffsetCheckpoints @ 2.4.1 (with OffsetCheckpoints, LazyOffsetCheckpointMap)
+    1.1.1 has no such class; it is LazyOffsetCheckpoints of 2.4 (KAFKA-8333), with the map that it keeps of each file.
+
     Thread: the one that made it.
     """
 
