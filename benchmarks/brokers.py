@@ -161,6 +161,12 @@ class Broker:
         return self._home
 
     @property
+    def zookeeper_connect(self) -> str:
+        """Where the ZooKeeper of a broker that was started here listens."""
+        assert self._cluster is not None, "not started here"
+        return self._cluster.zookeeper_connect
+
+    @property
     def is_ours_to_start(self) -> bool:
         return self._running is None
 

@@ -122,7 +122,8 @@ class Kafka(Logging):
         soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
         if soft != hard:
             resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
-            cls.logger.info("Raised the limit of open files from %s to %s", soft, hard)
+        limit = "none" if hard == resource.RLIM_INFINITY else hard
+        cls.logger.info("Limit of open files: %s%s", limit, f", raised from {soft}" if soft != hard else "")
 
     @classmethod
     def _register_signals(cls, startable: KafkaServerStartable) -> None:

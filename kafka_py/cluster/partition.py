@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from kafka_py.common.record.memory_records import MemoryRecords
     from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
     from kafka_py.log.log_append_info import LogAppendInfo
+    from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
     from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 
 
@@ -59,7 +60,11 @@ class Partition(PartitionReplicas):
     # ---- leadership
 
     def make_leader(
-        self, controller_id: int, partition_state_info: LeaderAndIsrRequest.PartitionState, correlation_id: int
+        self,
+        controller_id: int,
+        partition_state_info: LeaderAndIsrRequest.PartitionState,
+        correlation_id: int,
+        offset_checkpoints: LazyOffsetCheckpoints | None = None,
     ) -> bool:
         """Lead the partition with the ISR and epoch of the controller; False if this broker led it before.
 
@@ -71,12 +76,14 @@ class Partition(PartitionReplicas):
             new_assigned_replicas = list(base_state.replicas)
             # kept for ISR updates: the state in ZooKeeper names the controller that made the leadership decision
             self._controller_epoch = base_state.controller_epoch
-            new_in_sync_replicas = frozenset(self.get_or_create_replica(r, is_new) for r in base_state.isr)
+            new_in_sync_replicas = frozenset(
+                self.get_or_create_replica(r, is_new, offset_checkpoints) for r in base_state.isr
+            )
             for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self.in_sync_replicas = new_in_sync_replicas
             self._forget_isr_in_doubt()
-            leader_replica = self.get_or_create_replica(self._local_broker_id, is_new)
+            leader_replica = self.get_or_create_replica(self._local_broker_id, is_new, offset_checkpoints)
             cur_leader_log_end_offset = leader_replica.log_end_offset.message_offset
             self.info(
                 "%s starts at Leader Epoch %d from offset %d. Previous Leader Epoch was: %d",
@@ -86,7 +93,7 @@ class Partition(PartitionReplicas):
                 self._leader_epoch,
             )
             for replica_id in new_assigned_replicas:
-                self.get_or_create_replica(replica_id, is_new)
+                self.get_or_create_replica(replica_id, is_new, offset_checkpoints)
             self._zk_version = base_state.zk_version
             is_new_leader = self._leader_replica_id_opt != self._local_broker_id
             self._reset_followers(leader_replica, cur_leader_log_end_offset, is_new_leader)
@@ -130,7 +137,11 @@ class Partition(PartitionReplicas):
                 replica.update_log_read_result(LogReadResult.UNKNOWN_LOG_READ_RESULT)
 
     def make_follower(
-        self, controller_id: int, partition_state_info: LeaderAndIsrRequest.PartitionState, correlation_id: int
+        self,
+        controller_id: int,
+        partition_state_info: LeaderAndIsrRequest.PartitionState,
+        correlation_id: int,
+        offset_checkpoints: LazyOffsetCheckpoints | None = None,
     ) -> bool:
         """Follow the leader named by the controller; False if it is the same leader as before.
 
@@ -143,7 +154,7 @@ class Partition(PartitionReplicas):
             new_assigned_replicas = list(base_state.replicas)
             self._controller_epoch = base_state.controller_epoch
             for replica_id in new_assigned_replicas:
-                self.get_or_create_replica(replica_id, partition_state_info.is_new)
+                self.get_or_create_replica(replica_id, partition_state_info.is_new, offset_checkpoints)
             for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self._in_sync_replicas = frozenset()

@@ -14,7 +14,6 @@ from kafka_py.cluster.replica import Replica
 from kafka_py.common.errors import (
     FencedLeaderEpochException,
     IllegalStateException,
-    KafkaStorageException,
     ReplicaNotAvailableException,
     UnknownLeaderEpochException,
 )
@@ -22,6 +21,7 @@ from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.log.log_config import LogConfig
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
 from kafka_py.server.config_type import ConfigType
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.utils.concurrent import ReentrantLock, ReentrantReadWriteLock
@@ -52,8 +52,9 @@ class LeaderState(NamedTuple):
 class PartitionReplicas(KafkaMetricsGroup):
     """Replicas and leadership of a Partition, and the snapshot of them that appends read.
 
-    Differs: a new log asks for its settings a second time, when changes of them can reach it. 1.1.1 misses a change
-        that comes while the log is made, a min.insync.replicas for example, until the next one.
+    Differs: as from 2.5 on (KAFKA-8813), settings that change while a log is made reach it; 1.1.1 misses them, a
+        min.insync.replicas for example, until the next change. The replicas of one LeaderAndIsr request share what
+        was read of the checkpoints, as from 2.4 on (KAFKA-8333).
     """
 
     def __init__(
@@ -224,48 +225,50 @@ class PartitionReplicas(KafkaMetricsGroup):
             f"Leader epoch {current_leader_epoch} of {self.topic_partition} is newer than {self._leader_epoch}"
         )
 
-    def get_or_create_replica(self, replica_id: int | None = None, is_new: bool = False) -> Replica:
+    def get_or_create_replica(
+        self,
+        replica_id: int | None = None,
+        is_new: bool = False,
+        offset_checkpoints: LazyOffsetCheckpoints | None = None,
+    ) -> Replica:
         """The replica of that id (default: the local one); a local one is created together with its log.
 
         Its high watermark starts from the checkpoint, capped by the log end. Errors of the log directory pass through.
+        Who creates several replicas gives their checkpoints, so that each file is read once for all of them.
         """
         wanted = self._local_broker_id if replica_id is None else replica_id
         replica = self._all_replicas_map.get(wanted)
         if replica is None:
-            replica = self._all_replicas_map.get_and_maybe_put(wanted, lambda: self._new_replica(wanted, is_new))
+            replica = self._all_replicas_map.get_and_maybe_put(
+                wanted, lambda: self._new_replica(wanted, is_new, offset_checkpoints)
+            )
             self._publish()
         return replica
 
-    def _new_replica(self, replica_id: int, is_new: bool) -> Replica:
+    def _new_replica(self, replica_id: int, is_new: bool, offset_checkpoints: LazyOffsetCheckpoints | None) -> Replica:
         if not self._is_replica_local(replica_id):
             return Replica(replica_id, self.topic_partition, self._time)
         manager = self.replica_manager
         log_manager = manager.log_manager
         is_future = replica_id == Request.FUTURE_LOCAL_REPLICA_ID
-        is_made_here = log_manager.get_log(self.topic_partition, is_future) is None
-        defaults, props = log_manager.current_default_config, self._topic_props()
-        config = LogConfig.from_props(defaults.originals(), props)
-        log = log_manager.get_or_create_log(self.topic_partition, config, is_new, is_future)
-        if is_made_here:
-            self._take_over_missed_config(log, defaults, props)
-        checkpoint = manager.high_watermark_checkpoints.get(parent_dir(log))
-        if checkpoint is None:  # failed a moment ago; the log manager is still to hear of it
-            raise KafkaStorageException(f"Log directory {parent_dir(log)} is offline")
-        offset_map = checkpoint.read()
-        if self.topic_partition not in offset_map:
+        log = None
+        log_manager.initializing_log(self.topic_partition)
+        try:
+            log = log_manager.get_or_create_log(self.topic_partition, self._log_config(), is_new, is_future)
+        finally:
+            log_manager.finished_initializing_log(self.topic_partition, log, self._log_config)
+        checkpoints = offset_checkpoints or LazyOffsetCheckpoints(manager.high_watermark_checkpoints)
+        checkpointed = checkpoints.fetch(parent_dir(log), self.topic_partition)
+        if checkpointed is None:
             self.info("No checkpointed highwatermark is found for partition %s", self.topic_partition)
-        offset = min(offset_map.get(self.topic_partition, 0), log.log_end_offset)
+        offset = min(checkpointed or 0, log.log_end_offset)
         return Replica(replica_id, self.topic_partition, self._time, offset, log)
 
-    def _topic_props(self) -> dict[str, str]:
-        return AdminZkClient(self.replica_manager.zk_client).fetch_entity_config(ConfigType.TOPIC, self.topic)
-
-    def _take_over_missed_config(self, log: Log, defaults: LogConfig, props: dict[str, str]) -> None:
-        """Read the settings again: whoever takes over changes did not find the log while it was made (KAFKA-8813)."""
-        present_props, present_defaults = self._topic_props(), self.replica_manager.log_manager.current_default_config
-        if present_props != props or present_defaults is not defaults:
-            changed = {*props, *present_props}
-            log.update_config(changed, LogConfig.from_props(present_defaults.originals(), present_props))
+    def _log_config(self) -> LogConfig:
+        """The topic's settings, from ZooKeeper, over the broker's defaults."""
+        props = AdminZkClient(self.replica_manager.zk_client).fetch_entity_config(ConfigType.TOPIC, self.topic)
+        defaults = self.replica_manager.log_manager.current_default_config
+        return LogConfig.from_props(defaults.originals(), props)
 
     def get_replica(self, replica_id: int | None = None) -> Replica | None:
         """The replica of that id (default: the local one), or None."""
@@ -345,7 +348,7 @@ class PartitionReplicas(KafkaMetricsGroup):
             return True
 
     def delete(self) -> None:
-        """Forget all replicas and have the log directories deleted in the background."""
+        """Forget all replicas; afterwards the log may be deleted, which ReplicaManager does for many at a time."""
         # the lock keeps an append from running into a log that is being deleted
         with self.leader_isr_update_lock.write_lock():
             self._give_up_leadership()
@@ -353,8 +356,6 @@ class PartitionReplicas(KafkaMetricsGroup):
             self._all_replicas_map.clear()
             self._in_sync_replicas = frozenset()
             self.remove_partition_metrics()
-            self.replica_manager.log_manager.async_delete(self.topic_partition)
-            self.replica_manager.log_manager.async_delete(self.topic_partition, is_future=True)
 
 
 def log_of(replica: Replica) -> Log:

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
 
 ResponseCallback = Callable[["AbstractResponse"], None]
 T = TypeVar("T")
+StopReplicaCallback = Callable[["AbstractResponse", int], None]
 
 
 class QueueItem(NamedTuple):
@@ -80,7 +81,7 @@ class StopReplicaRequestInfo(NamedTuple):
 
     replica: PartitionAndReplica
     delete_partition: bool
-    callback: ResponseCallback | None
+    callback: StopReplicaCallback | None
 
 
 class Callbacks:
@@ -374,7 +375,10 @@ class ControllerBrokerRequestBatch(Logging):
 
     Mirrors: kafka.controller.ControllerBrokerRequestBatch
     Thread:  controller-event-thread owns every field.
-    Differs: requests to brokers that are not live are dropped here, as from 2.2 on (KAFKA-7235).
+    Differs: requests to brokers that are not live are dropped here, as from 2.2 on (KAFKA-7235). As from 2.0 on,
+        UpdateMetadata names the partitions it is about, not all that are being deleted besides (KAFKA-6481), and as
+        from 2.3 on, one StopReplica carries all partitions that share a fate (KAFKA-8294); 1.1.1 sends one for each
+        partition, and the time for deleting many grows with the square of their number.
     """
 
     def __init__(self, controller: KafkaController, state_change_logger: StateChangeLogger) -> None:
@@ -452,23 +456,18 @@ class ControllerBrokerRequestBatch(Logging):
         for broker_id in broker_ids:
             if broker_id >= 0:
                 info = StopReplicaRequestInfo(
-                    PartitionAndReplica(topic_partition, broker_id),
-                    delete_partition,
-                    lambda response, broker_id=broker_id: callback(response, broker_id),  # type: ignore[misc]
+                    PartitionAndReplica(topic_partition, broker_id), delete_partition, callback
                 )
                 self.stop_replica_request_map.setdefault(broker_id, []).append(info)
 
     def add_update_metadata_request_for_brokers(
         self, broker_ids: Sequence[int], partitions: Collection[TopicPartition]
     ) -> None:
-        """Queue metadata for the brokers: the given partitions (none given means all) and those being deleted."""
+        """Queue metadata for the brokers: the given partitions, all if none is given."""
         to_be_deleted = self._controller.topic_deletion_manager.partitions_to_be_deleted
-        given = set(partitions or self.controller_context.partition_leadership_info)
         self.update_metadata_request_broker_set |= {id for id in broker_ids if id >= 0}
-        for tp in given - to_be_deleted:
-            self._update_metadata_request_partition_info(tp, being_deleted=False)
-        for tp in to_be_deleted:
-            self._update_metadata_request_partition_info(tp, being_deleted=True)
+        for tp in partitions or list(self.controller_context.partition_leadership_info):
+            self._update_metadata_request_partition_info(tp, being_deleted=tp in to_be_deleted)
 
     def _update_metadata_request_partition_info(self, partition: TopicPartition, being_deleted: bool) -> None:
         context = self.controller_context
@@ -592,18 +591,11 @@ class ControllerBrokerRequestBatch(Logging):
                     broker_id,
                     ",".join(str(info.replica) for info in infos if info.delete_partition is delete),
                 )
-            # Those that neither delete nor call back travel together, which may overtake the others: that is harmless.
-            grouped = {i.replica.topic_partition for i in infos if not i.delete_partition and i.callback is None}
-            self._send_one_stop_replica(broker_id, controller_epoch, False, grouped, None)
+            together: dict[tuple[bool, StopReplicaCallback | None], set[TopicPartition]] = {}
             for info in infos:
-                if info.delete_partition or info.callback is not None:
-                    self._send_one_stop_replica(
-                        broker_id,
-                        controller_epoch,
-                        info.delete_partition,
-                        {info.replica.topic_partition},
-                        info.callback,
-                    )
+                together.setdefault((info.delete_partition, info.callback), set()).add(info.replica.topic_partition)
+            for (delete, callback), partitions in together.items():
+                self._send_one_stop_replica(broker_id, controller_epoch, delete, partitions, callback)
         self.stop_replica_request_map.clear()
 
     def _send_one_stop_replica(
@@ -612,7 +604,8 @@ class ControllerBrokerRequestBatch(Logging):
         controller_epoch: int,
         delete: bool,
         partitions: set[TopicPartition],
-        callback: ResponseCallback | None,
+        callback: StopReplicaCallback | None,
     ) -> None:
         request = StopReplicaRequest.Builder(self.controller_id, controller_epoch, delete, partitions)
-        self._controller.send_request(broker_id, ApiKeys.STOP_REPLICA, request, callback)
+        answered = None if callback is None else lambda response: callback(response, broker_id)
+        self._controller.send_request(broker_id, ApiKeys.STOP_REPLICA, request, answered)

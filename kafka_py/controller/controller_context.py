@@ -6,7 +6,7 @@ Mirrors: core/src/main/scala/kafka/controller/ControllerContext.scala @ 1.1.1
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Set
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, Generic, NamedTuple, TypeVar
 
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.controller.controller_state import ControllerState
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from kafka_py.controller.controller_channel_manager import ControllerChannelManager
     from kafka_py.controller.kafka_controller_reassignment import ReassignedPartitionsContext
     from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
+
+V = TypeVar("V")
 
 
 class PartitionAndReplica(NamedTuple):
@@ -38,6 +40,62 @@ class PartitionAndReplica(NamedTuple):
 
     def __str__(self) -> str:
         return f"[Topic={self.topic},Partition={self.partition},Replica={self.replica}]"
+
+
+class TopicPartitionMap(dict[TopicPartition, V], Generic[V]):
+    """A dict by partition that finds the partitions of a topic without a look at all others.
+
+    `partitionAssignments` of later Kafka (2.2) is a map of maps for the same reason: who asks for the partitions of a
+    topic that is created or deleted would go through all partitions of the cluster each time.
+
+    Thread: controller-event-thread.
+    """
+
+    def __init__(self, changed: set[TopicPartition]) -> None:
+        """Each partition that is set or removed is put into `changed`."""
+        super().__init__()
+        self._changed = changed  # thread: event
+        self._by_topic: dict[str, set[TopicPartition]] = {}  # thread: event
+
+    def of_topic(self, topic: str) -> set[TopicPartition]:
+        """The partitions of the topic that are in the map."""
+        return set(self._by_topic.get(topic, ()))
+
+    def __setitem__(self, key: TopicPartition, value: V) -> None:
+        super().__setitem__(key, value)
+        self._by_topic.setdefault(key.topic, set()).add(key)
+        self._changed.add(key)
+
+    def __delitem__(self, key: TopicPartition) -> None:
+        super().__delitem__(key)
+        self._forget(key)
+
+    def pop(self, key: TopicPartition, *default: Any) -> Any:
+        value = super().pop(key, *default)
+        self._forget(key)
+        return value
+
+    def update(self, other: Mapping[TopicPartition, V]) -> None:  # type: ignore[override]
+        for key, value in other.items():
+            self[key] = value
+
+    def clear(self) -> None:
+        self._changed.update(self)
+        self._by_topic.clear()
+        super().clear()
+
+    def replace(self, other: Mapping[TopicPartition, V]) -> None:
+        """Hold what the other one holds."""
+        self.clear()
+        self.update(other)
+
+    def _forget(self, key: TopicPartition) -> None:
+        self._changed.add(key)
+        partitions = self._by_topic.get(key.topic)
+        if partitions is not None:
+            partitions.discard(key)
+            if not partitions:
+                del self._by_topic[key.topic]
 
 
 class ControllerStats(KafkaMetricsGroup):
@@ -73,8 +131,14 @@ class ControllerContext:
         self.epoch = 0  # volatile: controller-event-thread
         self.epoch_zk_version = 0  # thread: event
         self.all_topics: set[str] = set()  # thread: event
-        self.partition_replica_assignment: dict[TopicPartition, list[int]] = {}  # thread: event
-        self.partition_leadership_info: dict[TopicPartition, LeaderIsrAndControllerEpoch] = {}  # thread: event
+        # whose assignment, leader or deletion has changed since the gauges were last counted
+        self.changed_partitions: set[TopicPartition] = set()  # thread: event
+        self.partition_replica_assignment: TopicPartitionMap[list[int]] = TopicPartitionMap(
+            self.changed_partitions
+        )  # thread: event
+        self.partition_leadership_info: TopicPartitionMap[LeaderIsrAndControllerEpoch] = TopicPartitionMap(
+            self.changed_partitions
+        )  # thread: event
         self.partitions_being_reassigned: dict[TopicPartition, ReassignedPartitionsContext] = {}  # thread: event
         self.replicas_on_offline_dirs: dict[int, set[TopicPartition]] = {}  # thread: event
         self._live_brokers_underlying: set[Broker] = set()  # thread: event
@@ -144,7 +208,7 @@ class ControllerContext:
         return self.replicas_for_partition(self.partitions_for_topic(topic))
 
     def partitions_for_topic(self, topic: str) -> set[TopicPartition]:
-        return {tp for tp in self.partition_replica_assignment if tp.topic == topic}
+        return self.partition_replica_assignment.of_topic(topic)
 
     def all_live_replicas(self) -> set[PartitionAndReplica]:
         return {
@@ -158,7 +222,8 @@ class ControllerContext:
         return {PartitionAndReplica(tp, id) for tp in partitions for id in self.partition_replica_assignment[tp]}
 
     def remove_topic(self, topic: str) -> None:
-        for info in (self.partition_leadership_info, self.partition_replica_assignment):
-            for tp in [tp for tp in info if tp.topic == topic]:
-                del info[tp]
+        for tp in self.partition_leadership_info.of_topic(topic):
+            del self.partition_leadership_info[tp]
+        for tp in self.partition_replica_assignment.of_topic(topic):
+            del self.partition_replica_assignment[tp]
         self.all_topics = self.all_topics - {topic}

@@ -131,6 +131,10 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         self.isr_change_notification_handler = IsrChangeNotificationHandler(self, self.event_manager)  # const
         self.log_dir_event_notification_handler = LogDirEventNotificationHandler(self, self.event_manager)  # const
         self.active_controller_id = -1  # volatile: controller-event-thread
+        # what the next three were counted from
+        self._offline_partitions: set[TopicPartition] = set()  # thread: event
+        self._imbalanced_partitions: set[TopicPartition] = set()  # thread: event
+        self._counted_with_brokers: frozenset[int] = frozenset()  # thread: event
         self._offline_partition_count = 0  # volatile: controller-event-thread
         self._preferred_replica_imbalance_count = 0  # volatile: controller-event-thread
         self._global_topic_count = 0  # volatile: controller-event-thread
@@ -400,8 +404,8 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         self.info("Initialized broker epochs cache: %s", context.live_broker_id_and_epochs)
         context.all_topics = set(zk.get_all_topics_in_cluster)
         self.register_partition_modifications_handlers(sorted(context.all_topics))
-        context.partition_replica_assignment = dict(zk.get_replica_assignment_for_topics(context.all_topics))
-        context.partition_leadership_info = {}
+        context.partition_replica_assignment.replace(zk.get_replica_assignment_for_topics(context.all_topics))
+        context.partition_leadership_info.clear()
         context.shutting_down_broker_ids = set()
         self._register_broker_modifications_handler(sorted(broker.id for broker in context.live_brokers))
         self._update_leader_and_isr_cache()
@@ -625,26 +629,46 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         self.event_manager.put(self.PartitionReassignment(self))
 
     def _update_metrics(self) -> None:
-        """After each event, on the event thread: count once here what the gauges show any time."""
-        context, deletion = self.controller_context, self.topic_deletion_manager
+        """After each event, on the event thread: count once here what the gauges show any time.
+
+        Only the partitions that the event has changed are looked at, and all of them when a broker has come or gone: to
+        look at all after each event would make every topic dearer than the one before (KAFKA-6753).
+        """
+        context, changed = self.controller_context, self.controller_context.changed_partitions
         if not self.is_active:
+            self._offline_partitions.clear()
+            self._imbalanced_partitions.clear()
+            self._counted_with_brokers = frozenset()
+            changed.clear()
             self._offline_partition_count = self._preferred_replica_imbalance_count = 0
             self._global_topic_count = self._global_partition_count = 0
             return
-        live = context.live_or_shutting_down_broker_ids
-        leaders = context.partition_leadership_info
-        self._offline_partition_count = sum(
-            state.leader_and_isr.leader not in live and not deletion.is_topic_queued_up_for_deletion(tp.topic)
-            for tp, state in leaders.items()
-        )
-        self._preferred_replica_imbalance_count = sum(
-            tp in leaders
-            and leaders[tp].leader_and_isr.leader != replicas[0]
-            and not deletion.is_topic_queued_up_for_deletion(tp.topic)
-            for tp, replicas in context.partition_replica_assignment.items()
-        )
+        live = frozenset(context.live_or_shutting_down_broker_ids)
+        if live != self._counted_with_brokers:
+            self._counted_with_brokers = live
+            changed.update(context.partition_leadership_info, context.partition_replica_assignment)
+        for tp in changed:
+            self._classify(tp)
+        changed.clear()
+        self._offline_partition_count = len(self._offline_partitions)
+        self._preferred_replica_imbalance_count = len(self._imbalanced_partitions)
         self._global_topic_count = len(context.all_topics)
-        self._global_partition_count = len(leaders)
+        self._global_partition_count = len(context.partition_leadership_info)
+
+    def _classify(self, tp: TopicPartition) -> None:
+        """Note whether the partition has a live leader, and the one it should have."""
+        self._offline_partitions.discard(tp)
+        self._imbalanced_partitions.discard(tp)
+        context = self.controller_context
+        state = context.partition_leadership_info.get(tp)
+        if state is None or self.topic_deletion_manager.is_topic_queued_up_for_deletion(tp.topic):
+            return
+        leader = state.leader_and_isr.leader
+        if leader not in self._counted_with_brokers:
+            self._offline_partitions.add(tp)
+        replicas = context.partition_replica_assignment.get(tp)
+        if replicas and leader != replicas[0]:
+            self._imbalanced_partitions.add(tp)
 
     def _register_metrics(self) -> None:
         self.new_gauge("ActiveControllerCount", lambda: 1 if self.is_active else 0)

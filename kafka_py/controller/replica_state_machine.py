@@ -316,14 +316,15 @@ class ReplicaStateMachine(Logging):
         return any(self._replica_state[replica] is ReplicaDeletionStarted for replica in replicas)
 
     def replicas_in_state(self, topic: str, state: ReplicaState) -> set[PartitionAndReplica]:
-        return {replica for replica, s in self._replica_state.items() if replica.topic == topic and s is state}
+        replicas = self._controller_context.replicas_for_topic(topic)
+        return {replica for replica in replicas if self._replica_state.get(replica) is state}
 
     def are_all_replicas_for_topic_deleted(self, topic: str) -> bool:
         replicas = self._controller_context.replicas_for_topic(topic)
         return all(self._replica_state[replica] is ReplicaDeletionSuccessful for replica in replicas)
 
     def is_any_replica_in_state(self, topic: str, state: ReplicaState) -> bool:
-        return any(replica.topic == topic and s is state for replica, s in self._replica_state.items())
+        return bool(self.replicas_in_state(topic, state))
 
     def _is_valid_transition(self, replica: PartitionAndReplica, target_state: ReplicaState) -> bool:
         return self._replica_state[replica] in target_state.valid_previous_states
@@ -364,5 +365,5 @@ class ReplicaStateMachine(Logging):
 
 
 def ignore_response(response: object, broker_id: int) -> None:
-    """For a StopReplica whose answer changes nothing; being there it keeps the request ungrouped, as in Kafka."""
+    """For a StopReplica whose answer changes nothing; all partitions with it travel in one request."""
     return None

@@ -38,7 +38,9 @@ class TopicDeletionManager(Logging):
     Mirrors: kafka.controller.TopicDeletionManager
     Thread:  controller-event-thread owns every field.
     Differs: a topic's overrides go before its znode, not after it: a topic of the same name may be created as soon as
-        the znode is gone, and it would lose the overrides that it has just been given.
+        the znode is gone, and it would lose the overrides that it has just been given. Topics that may be deleted are
+        deleted together, as in later Kafka: looking at all of them again for each replica that is gone would make the
+        time for many topics grow with the square of their number.
     """
 
     def __init__(
@@ -63,7 +65,7 @@ class TopicDeletionManager(Logging):
         if self.is_delete_topic_enabled:
             self.topics_to_be_deleted |= set(initial_topics_to_be_deleted)
             for topic in self.topics_to_be_deleted:
-                self.partitions_to_be_deleted |= self.controller_context.partitions_for_topic(topic)
+                self._mark_for_deletion(topic)
             halted = set(initial_topics_ineligible_for_deletion) & self.topics_to_be_deleted
             self.topics_ineligible_for_deletion |= halted
         else:
@@ -85,8 +87,13 @@ class TopicDeletionManager(Logging):
         if self.is_delete_topic_enabled:
             self.topics_to_be_deleted |= set(topics)
             for topic in topics:
-                self.partitions_to_be_deleted |= self.controller_context.partitions_for_topic(topic)
+                self._mark_for_deletion(topic)
             self._resume_deletions()
+
+    def _mark_for_deletion(self, topic: str) -> None:
+        partitions = self.controller_context.partitions_for_topic(topic)
+        self.partitions_to_be_deleted |= partitions
+        self.controller_context.changed_partitions |= partitions
 
     def resume_deletion_for_topics(self, topics: Collection[str] = ()) -> None:
         """What halted these topics is over (a broker came back, a reassignment ended): go on with them."""
@@ -162,7 +169,7 @@ class TopicDeletionManager(Logging):
         self._controller.partition_state_machine.handle_state_changes(partitions, OfflinePartition)
         self._controller.partition_state_machine.handle_state_changes(partitions, NonExistentPartition)
         self.topics_to_be_deleted.discard(topic)
-        self.partitions_to_be_deleted = {tp for tp in self.partitions_to_be_deleted if tp.topic != topic}
+        self.partitions_to_be_deleted.difference_update(partitions)
         self._zk_client.delete_topic_configs([topic])
         self._zk_client.delete_topic_z_node(topic)
         self._zk_client.delete_topic_deletions([topic])
@@ -172,29 +179,30 @@ class TopicDeletionManager(Logging):
         """First the brokers forget the topics (their leader becomes "during delete"), then the replicas go."""
         self.info("Topic deletion callback for %s", ",".join(topics))
         context = self.controller_context
-        by_topic = {topic: context.partitions_for_topic(topic) for topic in topics}
-        self._controller.send_update_metadata_request(
-            sorted(context.live_or_shutting_down_broker_ids), set().union(*by_topic.values())
-        )
-        for partitions in by_topic.values():
-            self._on_partition_deletion(partitions)
+        partitions = set().union(*(context.partitions_for_topic(topic) for topic in topics))
+        self._controller.send_update_metadata_request(sorted(context.live_or_shutting_down_broker_ids), partitions)
+        self._on_partition_deletion(partitions)
 
     def _start_replica_deletion(self, replicas_for_topics_to_be_deleted: Collection[PartitionAndReplica]) -> None:
         """Dead replicas are marked ineligible, live ones stopped and then deleted with a callback."""
-        machine = self._controller.replica_state_machine
-        for topic in sorted({replica.topic for replica in replicas_for_topics_to_be_deleted}):
-            alive = {replica for replica in self.controller_context.all_live_replicas() if replica.topic == topic}
-            dead = set(replicas_for_topics_to_be_deleted) - alive
-            to_delete = sorted(alive - machine.replicas_in_state(topic, ReplicaDeletionSuccessful))
-            machine.handle_state_changes(sorted(dead), ReplicaDeletionIneligible)
-            machine.handle_state_changes(to_delete, OfflineReplica)
-            self.debug("Deletion started for replicas %s", to_delete)
-            machine.handle_state_changes(
-                to_delete, ReplicaDeletionStarted, Callbacks(stop_replica_response_callback=self._stop_replica_answered)
-            )
-            if dead:
-                self.debug("Dead Replicas (%s) found for topic %s", dead, topic)
-                self.mark_topic_ineligible_for_deletion({topic})
+        machine, context = self._controller.replica_state_machine, self.controller_context
+        replicas = set(replicas_for_topics_to_be_deleted)
+        alive = {replica for replica in replicas if context.is_replica_online(replica.replica, replica.topic_partition)}
+        dead = replicas - alive
+        to_delete = set(alive)
+        for topic in {replica.topic for replica in replicas}:
+            to_delete -= machine.replicas_in_state(topic, ReplicaDeletionSuccessful)
+        in_order = sorted(to_delete)
+        machine.handle_state_changes(sorted(dead), ReplicaDeletionIneligible)
+        machine.handle_state_changes(in_order, OfflineReplica)
+        self.debug("Deletion started for replicas %s", in_order)
+        machine.handle_state_changes(
+            in_order, ReplicaDeletionStarted, Callbacks(stop_replica_response_callback=self._stop_replica_answered)
+        )
+        if dead:
+            topics = {replica.topic for replica in dead}
+            self.debug("Dead Replicas (%s) found for topics %s", dead, topics)
+            self.mark_topic_ineligible_for_deletion(topics)
 
     def _stop_replica_answered(self, response: AbstractResponse, replica_id: int) -> None:
         """Runs on: a send thread. Only queues the event that handles the answer."""
@@ -206,8 +214,12 @@ class TopicDeletionManager(Logging):
         self._start_replica_deletion(self.controller_context.replicas_for_partition(partitions_to_be_deleted))
 
     def _resume_deletions(self) -> None:
-        """One look at every queued topic: finish it, wait for it, retry it or start it."""
+        """One look at every queued topic: finish it, wait for it, retry it or start it.
+
+        Topics are started together, so that each broker gets one StopReplica and this look is taken once per answer.
+        """
         machine = self._controller.replica_state_machine
+        eligible: list[str] = []
         queued = sorted(self.topics_to_be_deleted)
         if queued:
             self.info("Handling deletion for topics %s", ",".join(queued))
@@ -228,8 +240,10 @@ class TopicDeletionManager(Logging):
                 self._mark_topic_for_deletion_retry(topic)
             if self._is_topic_eligible_for_deletion(topic):
                 self.info("Deletion of topic %s (re)started", topic)
-                self._on_topic_deletion({topic})
+                eligible.append(topic)
             elif self._is_topic_ineligible_for_deletion(topic):
                 self.info(
                     "Not retrying deletion of topic %s at this time since it is marked ineligible for deletion", topic
                 )
+        if eligible:
+            self._on_topic_deletion(eligible)

@@ -11,6 +11,10 @@ is rolled or closed. Entries are written with `pwrite` and read through a memory
 
 Nor is a hole looked at through the map: see `AbstractIndex._stored`.
 
+A broker has two indexes for every segment, and their descriptors are dear: before 3.13 Python's map keeps one
+of its own besides. So an index without entries has no file open, one that is written to has its file open, and only a
+search makes the map: of a thousand new partitions a thousand files are open, and not five thousand.
+
 The bytes in the file are Kafka's.
 """
 
@@ -26,6 +30,7 @@ from typing import ClassVar
 
 from kafka_py.log.index_entry import IndexEntry
 from kafka_py.utils.concurrent import ReentrantLock
+from kafka_py.utils.core_utils import is_out_of_descriptors
 from kafka_py.utils.logging import Logging
 
 if sys.version_info >= (3, 13):
@@ -55,8 +60,9 @@ class AbstractIndex(Logging, ABC):
     Mirrors: kafka.log.AbstractIndex
     Thread: one writer, under Log.lock; any reader, without a lock.
     Locks: `lock` orders writes, resizes and closing.
-    Differs: entries are written with pwrite, not through the map (see the module docstring). A reader takes one
-        reference to the current map and searches that, so a resize or unmap under it is harmless. Kafka's
+    Differs: entries are written with pwrite, not through the map, and file and map are opened when they are needed
+        (see the module docstring). A reader takes one reference to the current map and searches that, so a resize or
+        unmap under it is harmless. Kafka's
         `compareIndexEntry` on entry objects is here `_key_at` and `_value_at` on the bytes.
     """
 
@@ -75,7 +81,8 @@ class AbstractIndex(Logging, ABC):
         self.writable = writable  # const
         self.lock = ReentrantLock()
         self._fd: int | None = None  # volatile: writer under lock
-        self._mmap: mmap.mmap | bytes | None = None  # volatile: writer under lock
+        self._mmap: mmap.mmap | bytes | None = None  # volatile: under lock; made by the first search
+        self._closed = False  # volatile: writer under lock
         self._length = 0  # volatile: writer under lock
         newly_created = not self.file.exists()
         if newly_created and max_index_size < self.entry_size:
@@ -84,34 +91,52 @@ class AbstractIndex(Logging, ABC):
         try:
             if newly_created:
                 os.ftruncate(fd, self._round_down_to_exact_multiple(max_index_size, self.entry_size))
-            self._map(fd)
+            self._measure(fd)
         except BaseException:
             os.close(fd)
             raise
-        if writable:
-            self._fd = fd  # volatile: writer under lock
-        else:
-            os.close(fd)
         self._entries = 0 if newly_created else self._length // self.entry_size  # volatile: writer under lock
+        self._fd = fd  # volatile: writer under lock
+        if not self._entries:
+            self._close_fd()
 
     @property
     def entry_size(self) -> int:
         """Bytes of one entry."""
         return self.ENTRY_SIZE
 
-    def _map(self, fd: int) -> None:
-        """Map the whole file; an empty one cannot be mapped and is stood for by no bytes. Caller holds lock."""
+    def _measure(self, fd: int) -> None:
+        """Take the length of the file; a map of another length is not for new searches. Caller holds lock."""
         self._length = os.fstat(fd).st_size
-        access = mmap.ACCESS_WRITE if self.writable else mmap.ACCESS_READ
-        self._mmap = _new_map(fd, self._length, access) if self._length else b""
+        self._mmap = None
         self._max_entries = self._length // self.entry_size
 
     def _mapped(self) -> mmap.mmap | bytes:
         """The current map; raises OSError once the index is unmapped, as reading the log's closed file does."""
         mapped = self._mmap
-        if mapped is None:
-            raise OSError(errno.EBADF, "The index is closed", os.fspath(self.file))
-        return mapped
+        return self._map() if mapped is None else mapped
+
+    def _map(self) -> mmap.mmap | bytes:
+        """Map the whole file, which is open if there is anything to find in it.
+
+        Without a descriptor for the map the entries are read for this one search.
+        """
+        with self.lock:
+            if self._closed:
+                raise OSError(errno.EBADF, "The index is closed", os.fspath(self.file))
+            mapped = self._mmap
+            if mapped is not None:
+                return mapped
+            if self._fd is None:
+                return b""
+            try:
+                access = mmap.ACCESS_WRITE if self.writable else mmap.ACCESS_READ
+                mapped = self._mmap = _new_map(self._fd, self._length, access) if self._length else b""
+            except OSError as e:
+                if not is_out_of_descriptors(e):
+                    raise
+                return os.pread(self._fd, self._entries * self.entry_size, 0)
+            return mapped
 
     def _stored(self, n: int) -> bytes:
         """The bytes of the n-th entry, read around the map while the file is open for writing; raises OSError.
@@ -119,8 +144,8 @@ class AbstractIndex(Logging, ABC):
         A crash leaves the file as long as it was preallocated, which is mostly holes. To look at a hole through a map
         takes a page of tmpfs, and kills the process with SIGBUS when there is none left.
         """
-        mapped, size = self._mapped(), self.entry_size
-        return mapped[n * size : (n + 1) * size] if self._fd is None else os.pread(self._fd, size, n * size)
+        fd, size = self._fd, self.entry_size
+        return self._mapped()[n * size : (n + 1) * size] if fd is None else os.pread(fd, size, n * size)
 
     @property
     def is_full(self) -> bool:
@@ -146,9 +171,22 @@ class AbstractIndex(Logging, ABC):
         """Write one entry behind the last; raises OSError with nothing changed. Caller holds lock."""
         fd = self._fd
         if fd is None:
-            fd = self._fd = os.open(self.file, os.O_RDWR)
+            fd = self._open()
         if os.pwrite(fd, entry, self._entries * len(entry)) != len(entry):
             raise OSError(f"Short write to index {self.file}")
+
+    def open_for_append(self) -> None:
+        """Have the file open, so that no descriptor is missing in the middle of an append; raises OSError."""
+        if self._fd is None:
+            with self.lock:
+                self._open()
+
+    def _open(self) -> int:
+        """The descriptor, opened if there is none. Caller holds lock."""
+        fd = self._fd
+        if fd is None:
+            fd = self._fd = os.open(self.file, os.O_RDWR)
+        return fd
 
     def resize(self, new_size: int) -> bool:
         """Make the file `new_size` bytes, rounded down to whole entries; False if it has that size already.
@@ -159,10 +197,11 @@ class AbstractIndex(Logging, ABC):
             rounded = self._round_down_to_exact_multiple(new_size, self.entry_size)
             if self._length == rounded:
                 return False
-            if self._fd is None:
-                self._fd = os.open(self.file, os.O_RDWR)
-            os.ftruncate(self._fd, rounded)
-            self._map(self._fd)
+            fd = self._open()
+            os.ftruncate(fd, rounded)
+            self._measure(fd)
+            if not self._entries:
+                self._close_fd()
             return True
 
     def rename_to(self, f: str | os.PathLike[str]) -> None:
@@ -175,7 +214,9 @@ class AbstractIndex(Logging, ABC):
     def flush(self) -> None:
         """Write the entries through to the disk."""
         with self.lock:
-            if isinstance(self._mmap, mmap.mmap):
+            if self._fd is not None:
+                os.fdatasync(self._fd)
+            elif isinstance(self._mmap, mmap.mmap):
                 self._mmap.flush()
 
     def delete_if_exists(self) -> bool:
@@ -189,10 +230,11 @@ class AbstractIndex(Logging, ABC):
         return True
 
     def trim_to_valid_size(self) -> None:
-        """Cut the file behind the last entry; a later append opens it again."""
+        """Cut the file behind the last entry; a later append opens it again, searches have the map."""
         with self.lock:
             self.resize(self.entry_size * self._entries)
-            self._close_fd()
+            if not self._entries or isinstance(self._map(), mmap.mmap):
+                self._close_fd()
 
     @property
     def size_in_bytes(self) -> int:
@@ -202,7 +244,7 @@ class AbstractIndex(Logging, ABC):
     def close(self) -> None:
         """Trim the file; it stays readable until it is deleted."""
         with self.lock:
-            if self._mmap is not None:
+            if not self._closed:
                 self.trim_to_valid_size()
 
     def close_handler(self) -> None:
@@ -236,6 +278,7 @@ class AbstractIndex(Logging, ABC):
 
     def _force_unmap(self) -> None:
         """Drop the map and the descriptor; a search that has the map goes on safely. Caller holds lock."""
+        self._closed = True
         self._mmap = None
         self._close_fd()
 

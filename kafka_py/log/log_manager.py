@@ -36,11 +36,11 @@ from kafka_py.utils.concurrent import (
     ReentrantLock,
     ThreadPoolExecutor,
 )
-from kafka_py.utils.core_utils import swallow
+from kafka_py.utils.core_utils import is_out_of_descriptors, swallow
 from kafka_py.utils.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
@@ -66,7 +66,8 @@ class LogManager(LogDirectories):
         during shutdown does not keep the others from being marked clean. `_logs_to_be_deleted` is a queue that nobody
         blocks on. For crashes in between: a truncation takes the cleaner's checkpoint down first and writes the log
         start offsets afterwards, and a log leaves the checkpoints before its directory is renamed for deletion. One log
-        that retention fails for does not keep it from the others.
+        that retention fails for does not keep it from the others. Logs that are deleted together are checkpointed
+        once, as from 2.7 on (KAFKA-10002), and settings that change while a log is made reach it (KAFKA-8813).
     """
 
     INITIAL_TASK_DELAY_MS = 30 * 1000
@@ -112,6 +113,8 @@ class LogManager(LogDirectories):
         # logs in `-delete` directories with the time when they were put here
         self._logs_to_be_deleted: ConcurrentLinkedQueue[tuple[Log, int]] = ConcurrentLinkedQueue()  # atomic
         self._preferred_log_dirs: ConcurrentHashMap[TopicPartition, str] = ConcurrentHashMap()  # atomic
+        # partitions whose log is being made, and whether settings have changed since that began
+        self._partitions_initializing: ConcurrentHashMap[TopicPartition, bool] = ConcurrentHashMap()  # atomic
         self._current_default_config = initial_default_config  # volatile: reconfigure_default_log_config
         self._num_recovery_threads_per_data_dir = recovery_threads_per_data_dir  # volatile: config handler
         try:
@@ -340,8 +343,10 @@ class LogManager(LogDirectories):
                 try:
                     self._load_log(log_dir, recovery_points, log_start_offsets)
                 except (OSError, KafkaException) as e:
+                    error = e if isinstance(e, OSError) else e.__cause__  # batches of a file hide it in another
+                    if isinstance(error, OSError) and is_out_of_descriptors(error):
+                        raise error from None  # better no start than one without some of the logs
                     if not isinstance(e, KafkaStorageException):  # that was reported to the channel where it happened
-                        error = e if isinstance(e, OSError) else e.__cause__  # batches of a file hide it in another
                         if not isinstance(error, OSError):
                             raise
                         offline_dirs[str(dir)] = error
@@ -497,6 +502,29 @@ class LogManager(LogDirectories):
         """The partition's log, or with `is_future` the copy that is being made of it; None if there is none."""
         return (self._future_logs if is_future else self._current_logs).get(topic_partition)
 
+    def initializing_log(self, topic_partition: TopicPartition) -> None:
+        """The partition's log is about to be made from settings that are still to be read (KAFKA-8813)."""
+        self._partitions_initializing.put(topic_partition, False)
+
+    def topic_config_updated(self, topic: str) -> None:
+        """The topic's settings have changed: its logs that are being made will take them over when they are done."""
+        for topic_partition in self._partitions_initializing:
+            if topic_partition.topic == topic:
+                self._partitions_initializing.replace(topic_partition, False, True)
+
+    def broker_config_updated(self) -> None:
+        """As `topic_config_updated`, for the defaults of all topics."""
+        for topic_partition in self._partitions_initializing:
+            self._partitions_initializing.replace(topic_partition, False, True)
+
+    def finished_initializing_log(
+        self, topic_partition: TopicPartition, log: Log | None, fetch_log_config: Callable[[], LogConfig]
+    ) -> None:
+        """The log (None: it could not be made) can be found by who changes settings; read what changed before that."""
+        if self._partitions_initializing.remove(topic_partition) and log is not None:
+            config = fetch_log_config()
+            log.update_config(config.overridden_configs, config)
+
     def get_or_create_log(
         self, topic_partition: TopicPartition, config: LogConfig, is_new: bool = False, is_future: bool = False
     ) -> Log:
@@ -590,33 +618,67 @@ class LogManager(LogDirectories):
                 raise
             self.info("The current replica is successfully replaced with the future replica for %s", topic_partition)
 
+    def async_delete_all(
+        self, topic_partitions: Iterable[TopicPartition], error_handler: Callable[[TopicPartition, Exception], None]
+    ) -> None:
+        """As `async_delete` of the current and the future log of each, writing the checkpoints once (KAFKA-10002).
+
+        Partitions without a log are skipped; one that fails is handed to `error_handler` with its
+        KafkaStorageException, and the others go on.
+        """
+        removed_logs = []
+        for topic_partition in topic_partitions:
+            for is_future in (False, True):
+                removed_log = self._remove_log(topic_partition, is_future)
+                if removed_log is not None:
+                    removed_logs.append(removed_log)
+        for dir in {removed_log.dir.parent for removed_log in removed_logs}:
+            self._checkpoint_without_removed_logs(dir)
+        for removed_log in removed_logs:
+            try:
+                self._rename_and_queue_for_deletion(removed_log)
+            except KafkaStorageException as e:
+                error_handler(removed_log.topic_partition, e)
+
     def async_delete(self, topic_partition: TopicPartition, is_future: bool = False) -> Log | None:
         """Rename the log's directory to `-delete` and queue it for deletion; the log, None if there was none.
 
         Raises KafkaStorageException if it may be in a directory that is offline.
         """
-        with self._log_creation_or_deletion_lock:
-            removed_log = (self._future_logs if is_future else self._current_logs).remove(topic_partition)
+        removed_log = self._remove_log(topic_partition, is_future)
         if removed_log is not None:
-            if self.cleaner is not None and not is_future:
-                self.cleaner.abort_cleaning(topic_partition)
-                self.cleaner.update_checkpoints(removed_log.dir.parent)
-            # first, so that what is created under this name after a crash does not begin at this log's offsets
-            self._checkpoint_log_recovery_offsets_in_dir(removed_log.dir.parent)
-            self._checkpoint_log_start_offsets_in_dir(removed_log.dir.parent)
-            removed_log.rename_dir(Log.log_delete_dir_name(topic_partition))
-            self._add_log_to_be_deleted(removed_log)
-            self.info(
-                "Log for partition %s is renamed to %s and is scheduled for deletion",
-                removed_log.topic_partition,
-                removed_log.dir,
-            )
+            self._checkpoint_without_removed_logs(removed_log.dir.parent)
+            self._rename_and_queue_for_deletion(removed_log)
         elif self._offline_log_dirs:
             raise KafkaStorageException(
                 f"Failed to delete log for {topic_partition} because it may be in one of the offline directories "
                 f"{','.join(map(str, self._offline_log_dirs))}"
             )
         return removed_log
+
+    def _remove_log(self, topic_partition: TopicPartition, is_future: bool) -> Log | None:
+        """Take a log out of the logs; nobody cleans it any more."""
+        with self._log_creation_or_deletion_lock:
+            removed_log = (self._future_logs if is_future else self._current_logs).remove(topic_partition)
+        if removed_log is not None and self.cleaner is not None and not is_future:
+            self.cleaner.abort_cleaning(topic_partition)
+        return removed_log
+
+    def _checkpoint_without_removed_logs(self, dir: pathlib.Path) -> None:
+        """Before the renaming, so that what is created after a crash does not begin at the offsets of a removed log."""
+        if self.cleaner is not None:
+            self.cleaner.update_checkpoints(dir)
+        self._checkpoint_log_recovery_offsets_in_dir(dir)
+        self._checkpoint_log_start_offsets_in_dir(dir)
+
+    def _rename_and_queue_for_deletion(self, removed_log: Log) -> None:
+        removed_log.rename_dir(Log.log_delete_dir_name(removed_log.topic_partition))
+        self._add_log_to_be_deleted(removed_log)
+        self.info(
+            "Log for partition %s is renamed to %s and is scheduled for deletion",
+            removed_log.topic_partition,
+            removed_log.dir,
+        )
 
     def _delete_logs(self) -> None:  # runs on: kafka-scheduler
         """Delete the queued logs whose delay is over, and come back when the next one's will be."""

@@ -278,6 +278,10 @@ class LogSegment(Logging):
             self._rolling_based_timestamp = largest_timestamp
         if largest_offset - self.base_offset > _INT_MAX:
             raise ValueError("largest offset in message set can not be safely converted to relative offset.")
+        makes_index_entry = self._bytes_since_last_index_entry > self.index_interval_bytes
+        if makes_index_entry:  # what may fail without harm goes first: the process may have no descriptor left
+            self.offset_index.open_for_append()
+            self.time_index.open_for_append()
         appended_bytes = log.append(records)
         if trace:
             self.trace("Appended %d to %s at offset %d", appended_bytes, log.file, first_offset)
@@ -285,7 +289,7 @@ class LogSegment(Logging):
             self._max_timestamp_so_far = largest_timestamp
             self._offset_of_max_timestamp = shallow_offset_of_max_timestamp
         # the entry is made before this append counts, so the first append of a segment has none
-        if self._bytes_since_last_index_entry > self.index_interval_bytes:
+        if makes_index_entry:
             self.offset_index.append(first_offset, physical_position)
             self.time_index.maybe_append(self._max_timestamp_so_far, self._offset_of_max_timestamp)
             self._bytes_since_last_index_entry = 0

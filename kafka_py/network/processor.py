@@ -39,6 +39,7 @@ from kafka_py.network.request_channel import (
 )
 from kafka_py.utils.concurrent import ArrayBlockingQueue, InterruptedException, LinkedBlockingDeque, interrupt
 from kafka_py.utils.control_throwable import ControlThrowable
+from kafka_py.utils.stack_limiter import StackLimiter, in_short
 from kafka_py.utils.threads import runs_on
 
 if TYPE_CHECKING:
@@ -106,10 +107,11 @@ class Processor(AbstractServerThread):
         enqueue_response (any), wakeup, begin_shutdown, close.
     Locks:   none of its own.
     Differs: the requests of one poll are queued together; a response is written while it is taken from the queue, and
-        one that the socket took whole is completed at once, before the poll. The stack of a connection's error is
-        logged once, not twice. `close(connectionId)` is close_connection. Not forgotten, as in Kafka: connections that
-        are queued or closing at the end, or come after it (the acceptor had chosen a processor that was then removed),
-        are closed and give back their quota; a request that could not be made gives back its memory.
+        one that the socket took whole is completed at once, before the poll. A connection's error is one line, with its
+        stack once a minute or at DEBUG; Kafka logs two stacks for each. `close(connectionId)` is close_connection. Not
+        forgotten, as in Kafka: connections that are queued or closing at the end, or come after it (the acceptor had
+        chosen a processor that was then removed), are closed and give back their quota; a request that could not be
+        made gives back its memory.
     """
 
     IDLE_PERCENT_METRIC_NAME: ClassVar[str] = "IdlePercent"
@@ -145,6 +147,7 @@ class Processor(AbstractServerThread):
         self.log_ident = log_ident  # const
         self._time = time  # const
         self._nanoseconds = time.nanoseconds  # const
+        self._stacks = StackLimiter(time)  # const
         self.max_request_size = max_request_size  # const
         self._request_channel = request_channel  # const
         self._connections_max_idle_ms = connections_max_idle_ms  # const
@@ -247,14 +250,22 @@ class Processor(AbstractServerThread):
         """Raise control flow again, log everything else."""
         if isinstance(throwable, ControlThrowable):
             raise throwable
-        self.error("%s", error_message, exc=throwable)
+        self.error("%s: %s", error_message, in_short(throwable), exc=self._stack_of(throwable))
+
+    def _stack_of(self, throwable: BaseException) -> BaseException | None:
+        return self._stacks.stack_of(throwable, self.is_debug_enabled)
 
     def _process_channel_exception(self, channel_id: str, error_message: str, throwable: BaseException) -> None:
         if self.open_or_closing_channel(channel_id) is not None:
-            self.error("Closing socket for %s because of error", channel_id, exc=throwable)
+            self.error(
+                "Closing socket for %s because of error: %s",
+                channel_id,
+                in_short(throwable),
+                exc=self._stack_of(throwable),
+            )
             self.close_connection(channel_id)
             if isinstance(throwable, Exception):
-                self.error("%s", error_message)  # the stack was just logged
+                self.debug("%s", error_message)  # what has happened was just logged
                 return
         self.process_exception(error_message, throwable)
 

@@ -49,6 +49,7 @@ class TopicConfigHandler(Logging):
     def process_config_changes(self, topic: str, topic_config: Mapping[str, str]) -> None:
         """Replace the configuration of the topic's logs here."""
         excluded = self.excluded_configs(topic, topic_config)
+        self._log_manager.topic_config_updated(topic)
         logs = self._log_manager.logs_by_topic(topic)
         if logs:
             props = {name: value for name, value in topic_config.items() if name not in excluded}

@@ -100,6 +100,7 @@ class DynamicLogConfig(Logging):
                 if in_force is not None:
                     new_defaults[self.KAFKA_CONFIG_TO_LOG_CONFIG_NAME[name]] = in_force
         manager.reconfigure_default_log_config(LogConfig(new_defaults))
+        manager.broker_config_updated()
         for log in manager.all_logs:
             overridden = log.config.overridden_configs
             own = {name: value for name, value in log.config.originals().items() if name in overridden}

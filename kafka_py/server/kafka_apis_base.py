@@ -15,6 +15,7 @@ from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.server.kafka_request_handler import ApiRequestHandler
 from kafka_py.utils.logging import Logging
+from kafka_py.utils.stack_limiter import StackLimiter, in_short
 from kafka_py.zk.admin_zk_client import AdminZkClient
 
 if TYPE_CHECKING:
@@ -97,6 +98,7 @@ class KafkaApisBase(ApiRequestHandler, Logging):
         self.broker_topic_stats = broker_topic_stats  # const
         self.cluster_id = cluster_id  # const
         self.time = time  # const
+        self._stacks = StackLimiter(time)  # const
         self.token_manager = token_manager  # const
         self.api_version_manager = api_version_manager  # const
         self.metadata_support = metadata_support  # const
@@ -153,7 +155,12 @@ class KafkaApisBase(ApiRequestHandler, Logging):
     def _handle_error(self, request: Request, e: BaseException) -> None:
         """Answer a request whose handling failed."""
         may_throttle = isinstance(e, ClusterAuthorizationException) or not request.header.api_key.cluster_action
-        self.error("Error when handling request %s", request.loggable_request(True), exc=e)
+        self.error(
+            "Error when handling request %s: %s",
+            in_short(request.loggable_request(True)),
+            in_short(e),
+            exc=self._stacks.stack_of(e, self.is_debug_enabled),
+        )
         if may_throttle:
             self._send_error_response_maybe_throttle(request, e)
         else:

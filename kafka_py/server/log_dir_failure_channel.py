@@ -6,6 +6,7 @@ Mirrors: core/src/main/scala/kafka/server/LogDirFailureChannel.scala @ 1.1.1
 from __future__ import annotations
 
 from kafka_py.utils.concurrent import ArrayBlockingQueue, ConcurrentHashMap
+from kafka_py.utils.core_utils import is_out_of_descriptors
 from kafka_py.utils.logging import Logging
 
 
@@ -17,7 +18,9 @@ class LogDirFailureChannel(Logging):
 
     Mirrors: kafka.server.LogDirFailureChannel
     Thread: any may report; LogDirFailureHandler takes.
-    Differs: has `has_offline_log_dir` of later versions.
+    Differs: has `has_offline_log_dir` of later versions. A process that has as many open files as it may have says
+        nothing about its disk: what failed is an error for who asked for it, and the directory stays in service. Kafka
+        ends when a topic too many is created.
     """
 
     def __init__(self, log_dir_num: int) -> None:
@@ -28,6 +31,9 @@ class LogDirFailureChannel(Logging):
 
     def maybe_add_offline_log_dir(self, log_dir: str, msg: str, e: OSError) -> None:
         """Log the error, and queue `log_dir` (absolute path) unless it was reported before."""
+        if is_out_of_descriptors(e):
+            self.error("%s: %s. Log directory %s stays in service", msg, e.strerror, log_dir)
+            return
         self.error(msg, exc=e)
         if self._offline_log_dirs.put_if_absent(log_dir, log_dir) is None:
             self._offline_log_dir_queue.offer(log_dir)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from kafka_py.common.errors import ControllerMovedException, KafkaStorageException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.leader_and_isr_response import LeaderAndIsrResponse
+from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.replica_manager_state import FUTURE_LOCAL_REPLICA_ID, ReplicaManagerState, parent_dir
 
@@ -32,6 +33,7 @@ class _Order(NamedTuple):
     controller_id: int
     epoch: int
     correlation_id: int
+    offset_checkpoints: LazyOffsetCheckpoints  # each file is read once for all partitions of the request
 
 
 class ReplicaManagerLeadership(ReplicaManagerState):
@@ -49,7 +51,10 @@ class ReplicaManagerLeadership(ReplicaManagerState):
     # ---- StopReplica
 
     def stop_replica(self, topic_partition: TopicPartition, delete_partition: bool) -> None:
-        """Stop serving a partition; with `delete_partition` its log goes too. KafkaStorageException when offline."""
+        """Stop serving a partition; with `delete_partition` forget it. KafkaStorageException when offline.
+
+        The log itself and the topic's metrics go afterwards, with those of the request's other partitions.
+        """
         logger = self._state_change_logger
         flag = str(delete_partition).lower()
         logger.trace("Handling stop replica (delete=%s) for partition %s", flag, topic_partition)
@@ -59,8 +64,6 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 raise KafkaStorageException(f"Partition {topic_partition} is on an offline disk")
             removed_partition = self._all_partitions.remove(topic_partition)
             if removed_partition is not None:
-                self._maybe_remove_topic_metrics(topic_partition.topic)
-                # may raise if the log directory has failed
                 removed_partition.delete()
             else:
                 logger.trace(
@@ -68,15 +71,32 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                     flag,
                     topic_partition,
                 )
-            # a log without a partition: the topic was deleted while this broker was down
-            for is_future in (False, True):
-                if self.log_manager.get_log(topic_partition, is_future=is_future) is not None:
-                    self.log_manager.async_delete(topic_partition, is_future=is_future)
         logger.trace("Finished handling stop replica (delete=%s) for partition %s", flag, topic_partition)
 
-    def _maybe_remove_topic_metrics(self, topic: str) -> None:
-        if not any(p.topic == topic for p in list(self._all_partitions.values)):
-            self.broker_topic_stats.remove_metrics(topic)
+    def _maybe_remove_topic_metrics(self, topics: Iterable[str]) -> None:
+        """Of those topics that have no partition here any more. An offline partition does not bear its topic's name."""
+        present = {partition.topic for partition in list(self._all_partitions.values)}
+        for topic in topics:
+            if topic not in present:
+                self.broker_topic_stats.remove_metrics(topic)
+
+    def _delete_stopped(self, partitions: list[TopicPartition], response_map: dict[TopicPartition, Errors]) -> None:
+        """Delete the logs, also of a partition this broker was never told of: it was down when the topic went."""
+
+        def failed(topic_partition: TopicPartition, e: Exception) -> None:
+            self._log_stop_replica_failure(topic_partition, True, e)
+            response_map[topic_partition] = Errors.KAFKA_STORAGE_ERROR
+
+        self.log_manager.async_delete_all(partitions, failed)
+        self._maybe_remove_topic_metrics({topic_partition.topic for topic_partition in partitions})
+
+    def _log_stop_replica_failure(self, topic_partition: TopicPartition, delete: bool, e: Exception) -> None:
+        self._state_change_logger.error(
+            "Ignoring stop replica (delete=%s) for partition %s due to storage exception",
+            str(delete).lower(),
+            topic_partition,
+            exc=e,
+        )
 
     def stop_replicas(self, stop_replica_request: StopReplicaRequest) -> tuple[dict[TopicPartition, Errors], Errors]:
         """Handle StopReplica: error per partition, and STALE_CONTROLLER_EPOCH when the sender was deposed."""
@@ -101,13 +121,10 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                     self.stop_replica(topic_partition, delete_partitions)
                     response_map[topic_partition] = Errors.NONE
                 except KafkaStorageException as e:
-                    self._state_change_logger.error(
-                        "Ignoring stop replica (delete=%s) for partition %s due to storage exception",
-                        str(delete_partitions).lower(),
-                        topic_partition,
-                        exc=e,
-                    )
+                    self._log_stop_replica_failure(topic_partition, delete_partitions, e)
                     response_map[topic_partition] = Errors.KAFKA_STORAGE_ERROR
+            if delete_partitions:
+                self._delete_stopped([tp for tp, e in response_map.items() if e is Errors.NONE], response_map)
             return response_map, Errors.NONE
 
     # ---- UpdateMetadata
@@ -166,7 +183,12 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 return request.get_error_response(0, ControllerMovedException(Errors.STALE_CONTROLLER_EPOCH.message()))
             self.controller_epoch = request.controller_epoch()
             response_map: dict[TopicPartition, Errors] = {}
-            order = _Order(controller_id, self.controller_epoch, correlation_id)
+            order = _Order(
+                controller_id,
+                self.controller_epoch,
+                correlation_id,
+                LazyOffsetCheckpoints(self.high_watermark_checkpoints),
+            )
             partition_state = self._partitions_to_change(order, states, response_map)
             to_be_leader: dict[Partition, LeaderAndIsrRequest.PartitionState] = {}
             to_be_follower: dict[Partition, LeaderAndIsrRequest.PartitionState] = {}
@@ -274,7 +296,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             state_info.base_partition_state.controller_epoch,
         )
         try:
-            if partition.make_leader(order.controller_id, state_info, order.correlation_id):
+            if partition.make_leader(order.controller_id, state_info, order.correlation_id, order.offset_checkpoints):
                 made.add(partition)
                 self._state_change_logger.trace(
                     "Stopped fetchers as part of become-leader request from controller %d epoch %d with "
@@ -369,7 +391,9 @@ class ReplicaManagerLeadership(ReplicaManagerState):
         )
         try:
             if any(b.id == base_state.leader for b in self.metadata_cache.get_alive_brokers):
-                if partition.make_follower(order.controller_id, state_info, order.correlation_id):
+                if partition.make_follower(
+                    order.controller_id, state_info, order.correlation_id, order.offset_checkpoints
+                ):
                     return True
                 self._state_change_logger.info(
                     "Skipped the become-follower state change after marking its partition as follower from controller "
@@ -387,7 +411,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                     base_state.leader,
                 )
                 # without a replica its high watermark would drop out of the checkpoint
-                partition.get_or_create_replica(is_new=state_info.is_new)
+                partition.get_or_create_replica(is_new=state_info.is_new, offset_checkpoints=order.offset_checkpoints)
         except KafkaStorageException as e:
             self._replica_is_offline("follower", who, partition, e, response_map)
         return False
@@ -490,9 +514,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 offline = self._all_partitions.put(topic_partition, self.OFFLINE_PARTITION)
                 if offline is not None:
                     offline.remove_partition_metrics()
-            for topic in {tp.topic for tp in new_offline_partitions}:
-                # an offline partition no longer bears its topic's name, so this counts the others
-                self._maybe_remove_topic_metrics(topic)
+            self._maybe_remove_topic_metrics({tp.topic for tp in new_offline_partitions})
             self.high_watermark_checkpoints = {
                 d: checkpoint for d, checkpoint in self.high_watermark_checkpoints.items() if d != directory
             }

@@ -374,6 +374,7 @@ class ScheduledFuture(Future[Any]):
         self.due_ns = due_ns
         self.period_ns = period_ns
         self.sequence = 0
+        self.queued = False  # in the pool's heap; guarded by the pool's _changed
 
     def __lt__(self, other: ScheduledFuture) -> bool:
         return (self.due_ns, self.sequence) < (other.due_ns, other.sequence)
@@ -388,10 +389,16 @@ class ScheduledFuture(Future[Any]):
         return self.period_ns > 0
 
     def cancel(self, may_interrupt_if_running: bool = False) -> bool:
-        """Keep the task from starting (again) and take it out of the pool's heap; whether it is cancelled now."""
+        """Keep the task from starting (again) and let go of it; whether it is cancelled now."""
         cancelled = super().cancel()
+        if cancelled:
+            self.task = _nothing
         self._pool._forget(self)
         return cancelled
+
+
+def _nothing() -> None:
+    """Stands for the task of a future that was cancelled, so that it does not outlive its cancellation."""
 
 
 class ScheduledThreadPoolExecutor(_Pool):
@@ -399,12 +406,14 @@ class ScheduledThreadPoolExecutor(_Pool):
 
     Mirrors: java.util.concurrent.ScheduledThreadPoolExecutor
     Differs: works as Kafka sets it up: after shutdown neither delayed nor periodic tasks run any more, and a
-    cancelled task leaves the heap at once.
+    cancelled task is gone at once. Its place in the heap is kept until such places are the half of it: a broker has
+    a periodic task for every log, and looking for one of them would make deleting all of them a quadratic affair.
     """
 
     def __init__(self, threads: int, thread_factory: ThreadFactory | None = None) -> None:
         super().__init__(threads, thread_factory)
         self._heap: list[ScheduledFuture] = []
+        self._cancelled = 0  # in the heap
         self._sequence = 0
 
     def schedule(self, task: Callable[[], Any], delay_ms: float) -> ScheduledFuture:
@@ -428,17 +437,31 @@ class ScheduledThreadPoolExecutor(_Pool):
         return future
 
     def _push(self, future: ScheduledFuture) -> None:
-        """Caller holds _changed."""
+        """Wake a thread if the task is the next one; the others are waited for already. Caller holds _changed."""
         self._sequence += 1
         future.sequence = self._sequence
+        future.queued = True
         heapq.heappush(self._heap, future)
-        self._changed.notify()
+        if self._heap[0] is future:
+            self._changed.notify()
 
     def _forget(self, future: ScheduledFuture) -> None:
         with self._changed:
-            if future in self._heap:
-                self._heap.remove(future)
-                heapq.heapify(self._heap)
+            if future.queued:
+                future.queued = False
+                self._cancelled += 1
+                if self._cancelled * 2 > len(self._heap):
+                    self._heap = [waiting for waiting in self._heap if waiting.queued]
+                    heapq.heapify(self._heap)
+                    self._cancelled = 0
+
+    def _pop(self) -> ScheduledFuture:
+        """Take the next task; another thread shall wait for the one after it. Caller holds _changed."""
+        future = heapq.heappop(self._heap)
+        future.queued = False
+        if self._heap:
+            self._changed.notify()
+        return future
 
     def _next_due(self) -> ScheduledFuture | None:
         """Wait for the task due soonest; None once the pool is shut down."""
@@ -447,10 +470,14 @@ class ScheduledThreadPoolExecutor(_Pool):
                 if not self._heap:
                     self._changed.wait()
                     continue
+                if not self._heap[0].queued:
+                    heapq.heappop(self._heap)
+                    self._cancelled -= 1
+                    continue
                 left_ns = self._heap[0].due_ns - time.monotonic_ns()
                 if left_ns <= 0:
                     self._active += 1
-                    return heapq.heappop(self._heap)
+                    return self._pop()
                 self._changed.wait(min(left_ns / 1e9, threading.TIMEOUT_MAX))
         return None
 
@@ -480,7 +507,7 @@ class ScheduledThreadPoolExecutor(_Pool):
 
     def get_queue_size(self) -> int:
         """How many tasks wait for their time."""
-        return len(self._heap)
+        return len(self._heap) - self._cancelled
 
     def shutdown(self) -> None:
         """Refuse new tasks, drop the waiting ones and let the threads end."""
@@ -490,7 +517,8 @@ class ScheduledThreadPoolExecutor(_Pool):
         """As shutdown; the dropped tasks are answered."""
         with self._changed:
             self._shutdown = True
-            dropped, self._heap = self._heap, []
+            dropped = [future for future in self._heap if future.queued]
+            self._heap, self._cancelled = [], 0
             self._changed.notify_all()
         for future in dropped:
             future._finish(None, CancellationException())

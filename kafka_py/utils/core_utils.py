@@ -6,6 +6,7 @@ Mirrors: core/src/main/scala/kafka/utils/CoreUtils.scala @ 1.1.1
 from __future__ import annotations
 
 import base64
+import errno
 import importlib
 import itertools
 import re
@@ -29,6 +30,11 @@ T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 _logger = get_logger("kafka.utils.CoreUtils")
+
+
+def is_out_of_descriptors(error: OSError) -> bool:
+    """Whether the process, or the machine, has as many open files as it may have: no fault of disk or peer."""
+    return error.errno in (errno.EMFILE, errno.ENFILE)
 
 
 def min_or(values: Iterable[int], if_empty: int) -> int:

@@ -157,17 +157,32 @@ class KafkaZkClientBase(KafkaMetricsGroup):
         return self.delete_recursive(path)
 
     def delete_recursive(self, path: str) -> bool:
-        """Delete the node and all below it; False when it was not there, KeeperException when that fails."""
-        response = self._retry_request_until_connected(GetChildrenRequest(path))
-        if response.result_code is Code.NONODE:
-            return False
-        response.maybe_throw()
-        for child in response.children:
-            self.delete_recursive(f"{path}/{child}")
-        deleted = self._retry_request_until_connected(DeleteRequest(path, ZkVersion.NO_VERSION))
-        if deleted.result_code is not Code.NONODE:
-            deleted.maybe_throw()
-        return True
+        """Delete the node and all below it; False when it was not there, KeeperException when that fails.
+
+        Level by level, so that the requests of a level are on their way together; Kafka waits for one after the other.
+        """
+        levels: list[list[str]] = []
+        paths = [path]
+        while paths:
+            found, paths = self._with_children(paths)
+            levels.append(found)
+        for found in reversed(levels):
+            for deleted in self._retry_requests_until_connected(
+                [DeleteRequest(node, ZkVersion.NO_VERSION) for node in found]
+            ):
+                if deleted.result_code is not Code.NONODE:
+                    deleted.maybe_throw()
+        return bool(levels[0])
+
+    def _with_children(self, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those of the nodes that are there, and the paths of their children."""
+        there, children = [], []
+        for response in self._retry_requests_until_connected([GetChildrenRequest(path) for path in paths]):
+            if response.result_code is not Code.NONODE:
+                response.maybe_throw()
+                there.append(response.path)
+                children += [f"{response.path}/{child}" for child in response.children]
+        return there, children
 
     # ----- requests -----
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 from collections.abc import Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -17,7 +18,9 @@ from kafka_py.common.metrics.metrics import Metrics
 from kafka_py.common.network.listener_name import ListenerName
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.stop_replica_request import StopReplicaRequest
 from kafka_py.common.requests.stop_replica_response import StopReplicaResponse
+from kafka_py.common.requests.update_metadata_request import UpdateMetadataRequest
 from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
@@ -323,3 +326,91 @@ class TestSession:
         controller.event_manager.clear_and_put(controller.Expire(controller))
         (answer,) = answers
         assert isinstance(answer, ControllerMovedException)
+
+
+class TestManyPartitions:
+    """What one topic costs does not depend on how many others there are."""
+
+    SIZE = 4
+
+    @pytest.fixture
+    def requests(self, zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch) -> Counter[str]:
+        """How many requests of each kind ZooKeeper was sent."""
+        sent: Counter[str] = Counter()
+        send = zk._zoo_keeper_client.send
+
+        def counted(request: Any, process_response: Any) -> None:
+            sent[type(request).__name__] += 1
+            send(request, process_response)
+
+        monkeypatch.setattr(zk._zoo_keeper_client, "send", counted)
+        return sent
+
+    @pytest.fixture
+    def told(self, controller: KafkaController, zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+        """What the one broker is told, after the election."""
+        zk.register_broker_in_zk(BrokerInfo(broker(NAME), 4, -1))
+        elect(controller)
+        sent: list[Any] = []
+        monkeypatch.setattr(controller, "send_request", lambda id, api, request, callback: sent.append(request))
+        return sent
+
+    def create(self, controller: KafkaController, zk: KafkaZkClient, *names: str) -> None:
+        for name in names:
+            zk.create_topic_assignment(name, {TopicPartition(name, n): [NAME] for n in range(self.SIZE)})
+        run(controller, controller.TopicChange(controller))
+
+    def test_requests_for_a_topic_do_not_grow_with_their_number(
+        self, controller: KafkaController, zk: KafkaZkClient, requests: Counter[str], told: list[Any]
+    ) -> None:
+        counts = []
+        for n in range(6):
+            requests.clear()
+            self.create(controller, zk, f"t{n}")
+            counts.append(dict(requests))
+        assert all(count == counts[0] for count in counts)
+        assert counts[0]["CreateRequest"] == 1 + 1 + 2 * self.SIZE, "topic, partitions, and two for each of them"
+        updates = [request for request in told if isinstance(request, UpdateMetadataRequest.Builder)]
+        assert all(len(request._partition_states) == self.SIZE for request in updates)
+
+    def test_topics_are_deleted_with_one_request_to_a_broker(
+        self, controller: KafkaController, zk: KafkaZkClient, requests: Counter[str], told: list[Any]
+    ) -> None:
+        counts = []
+        for names in (["a"], ["b", "c", "d"]):
+            self.create(controller, zk, *names)
+            told.clear()
+            requests.clear()
+            for name in names:
+                zk.create_delete_topic_path(name)
+            run(controller, controller.TopicDeletion(controller))
+            (stop, delete) = (r for r in told if isinstance(r, StopReplicaRequest.Builder))
+            partitions = {TopicPartition(name, n) for name in names for n in range(self.SIZE)}
+            assert (stop._delete_partitions, delete._delete_partitions) == (False, True)
+            assert delete._partitions == stop._partitions == partitions
+            answer = StopReplicaResponse(Errors.NONE, dict.fromkeys(partitions, Errors.NONE))
+            run(controller, controller.TopicDeletionStopReplicaResponseReceived(controller, answer, NAME))
+            assert not any(zk.topic_exists(name) for name in names)
+            counts.append(sum(requests.values()) / len(names))
+        assert counts[1] <= counts[0]
+        assert controller.controller_context.partition_replica_assignment == {}
+
+    def test_gauges_follow_leaders_brokers_and_deletions(
+        self, controller: KafkaController, zk: KafkaZkClient, told: list[Any]
+    ) -> None:
+        def counted() -> tuple[int, int]:
+            controller._update_metrics()
+            return controller._offline_partition_count, controller._preferred_replica_imbalance_count
+
+        self.create(controller, zk, "t")
+        assert counted() == (0, 0)
+        context = controller.controller_context
+        context.partition_replica_assignment[T0] = [DEAD, NAME]
+        assert counted() == (0, 1)
+        context.set_live_broker_and_epochs({})
+        assert counted() == (self.SIZE, 1)
+        context.set_live_broker_and_epochs({broker(NAME): 0})
+        assert counted() == (0, 1)
+        context.set_live_broker_and_epochs({})
+        controller.topic_deletion_manager.init({"t"}, set())
+        assert counted() == (0, 0), "what is being deleted does not count"

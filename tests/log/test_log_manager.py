@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import pathlib
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -25,6 +27,7 @@ from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_manager import LogManager
 from kafka_py.server.broker_states import BrokerState, RecoveringFromUncleanShutdown
 from kafka_py.server.broker_topic_stats import BrokerTopicStats
+from kafka_py.server.checkpoints.checkpoint_file import CheckpointFile
 from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
 from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 from kafka_py.testing.mock_time import MockTime
@@ -488,3 +491,98 @@ def test_future_log_replaces_the_current_one(managers: Managers, tmp_path: pathl
     managers.time.sleep(manager.INITIAL_TASK_DELAY_MS)
     managers.time.sleep(manager.current_default_config.file_delete_delay_ms)
     assert not log.dir.exists()
+
+
+# ---- many partitions
+
+
+def test_logs_that_are_deleted_together_are_checkpointed_once(
+    managers: Managers, manager: LogManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    partitions = [TopicPartition("kafka", n) for n in range(5)]
+    logs = [manager.get_or_create_log(tp, CONFIG) for tp in partitions]
+    writes: Counter[str] = Counter()
+    write_current = CheckpointFile.write_current
+
+    def counted(checkpoint: CheckpointFile[Any], entries_now: Any) -> None:
+        writes[checkpoint.file.name] += 1
+        write_current(checkpoint, entries_now)
+
+    monkeypatch.setattr(CheckpointFile, "write_current", counted)
+    failed: list[TopicPartition] = []
+    manager.async_delete_all([*partitions[1:], TopicPartition("nosuch", 0)], lambda tp, e: failed.append(tp))
+    assert writes == {"recovery-point-offset-checkpoint": 1, "log-start-offset-checkpoint": 1}
+    assert failed == []
+    assert manager.all_logs == logs[:1]
+    assert all(log.name.endswith("-delete") for log in logs[1:])
+
+
+def test_of_logs_that_are_deleted_together_one_that_fails_is_named(
+    managers: Managers, manager: LogManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    good, bad = (manager.get_or_create_log(TopicPartition("kafka", n), CONFIG) for n in range(2))
+
+    def fail(name: str) -> None:
+        raise KafkaStorageException("the disk is gone")
+
+    monkeypatch.setattr(bad, "rename_dir", fail)
+    failed: list[tuple[TopicPartition, str]] = []
+    manager.async_delete_all([bad.topic_partition, good.topic_partition], lambda tp, e: failed.append((tp, str(e))))
+    assert failed == [(bad.topic_partition, "the disk is gone")]
+    assert good.name.endswith("-delete")
+
+
+def test_settings_that_change_while_a_log_is_made_are_fetched_when_it_is_done(manager: LogManager) -> None:
+    other = TopicPartition("other", 0)
+    fetched: list[str] = []
+
+    def fetch() -> LogConfig:
+        fetched.append("fetched")
+        return log_config(segment_bytes=77)
+
+    changes = (lambda: None, lambda: manager.topic_config_updated("kafka"), manager.broker_config_updated)
+    for times, change in enumerate(changes):
+        manager.initializing_log(TP)
+        manager.initializing_log(other)
+        change()
+        log = manager.get_or_create_log(TP, CONFIG)
+        manager.finished_initializing_log(TP, log, fetch)
+        assert len(fetched) == times
+        manager.finished_initializing_log(other, None, fetch)
+        assert len(fetched) == times
+    assert log.config.segment_size == 77
+
+
+def refuse_indexes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As if the process had no descriptor left when it comes to an index."""
+    open_file = os.open
+
+    def refuse(path: Any, *args: Any, **options: Any) -> int:
+        if os.fspath(path).endswith("index"):
+            raise OSError(errno.EMFILE, "Too many open files")
+        return open_file(path, *args, **options)
+
+    monkeypatch.setattr(os, "open", refuse)
+
+
+def test_without_descriptors_a_partition_is_refused_and_the_directory_stays(
+    managers: Managers, manager: LogManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    refuse_indexes(monkeypatch)
+    with pytest.raises(KafkaStorageException, match="Error while creating log for kafka-0"):
+        manager.get_or_create_log(TP, CONFIG, is_new=True)
+    monkeypatch.undo()
+    assert manager.is_log_dir_online(str(managers.dir))
+    assert not managers.channel.has_offline_log_dir(str(managers.dir))
+    fill(manager.get_or_create_log(TP, CONFIG, is_new=True), 1)
+
+
+def test_a_broker_that_cannot_open_all_its_logs_does_not_start(
+    managers: Managers, manager: LogManager, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fill(manager.get_or_create_log(TP, CONFIG), 1)
+    managers.crash(manager)
+
+    refuse_indexes(monkeypatch)
+    with pytest.raises(OSError, match="Too many open files"):
+        managers.create()

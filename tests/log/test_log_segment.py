@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import pathlib
 import random
 from collections import deque
@@ -338,3 +339,23 @@ def test_last_modified(create_segment: CreateSegment) -> None:
     segment.last_modified = 123456
     assert segment.last_modified == 123456
     assert segment.largest_timestamp == 123456  # no record has a timestamp
+
+
+def test_an_append_that_finds_no_descriptor_for_an_index_leaves_nothing_behind(
+    create_segment: CreateSegment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    segment = create_segment(0)
+    segment.append(0, 0, 0, 0, records(0, "first, without an index entry"))
+
+    def refuse(*_: object) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("kafka_py.log.abstract_index.os.open", refuse)
+    size = segment.log.size_in_bytes()
+    with pytest.raises(OSError, match="Too many open files"):
+        segment.append(1, 1, 10, 1, records(1, "second"))
+    assert segment.log.size_in_bytes() == size
+    monkeypatch.undo()
+    segment.append(1, 1, 10, 1, records(1, "second"))
+    assert read_offsets(segment, 0) == [0, 1]
+    assert (segment.offset_index.entries, segment.time_index.entries) == (1, 1)

@@ -193,3 +193,50 @@ def test_rename_and_delete(idx: OffsetIndex, tmp_path: pathlib.Path) -> None:
     idx.append(51, 4)
     assert idx.delete_if_exists()
     assert not idx.delete_if_exists()
+
+
+# ---- open files
+
+
+def open_files() -> int:
+    return len(os.listdir("/proc/self/fd"))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self/fd"), reason="counts the files of this process")
+def test_files_are_open_only_as_long_as_there_is_something_to_write_or_find(tmp_path: pathlib.Path) -> None:
+    before = open_files()
+    idx = OffsetIndex(tmp_path / "0.index", BASE_OFFSET, MAX_ENTRIES * 8)
+    assert idx.lookup(BASE_OFFSET + 7) == OffsetPosition(BASE_OFFSET, 0)
+    assert open_files() - before == 0, "an index without entries"
+    idx.append(BASE_OFFSET + 1, 1)
+    idx.append(BASE_OFFSET + 5, 2)
+    assert idx.lookup(BASE_OFFSET + 7) == OffsetPosition(BASE_OFFSET + 5, 2)
+    assert open_files() - before == 1, "what reads at the end needs no map"
+    assert idx.lookup(BASE_OFFSET + 2) == OffsetPosition(BASE_OFFSET + 1, 1)
+    idx.trim_to_valid_size()
+    assert open_files() - before <= 1, "a segment that is not written to any more"
+    assert idx.lookup(BASE_OFFSET + 2) == OffsetPosition(BASE_OFFSET + 1, 1)
+    idx.truncate_to(BASE_OFFSET)
+    idx.reset()
+    idx.append(BASE_OFFSET + 3, 9)
+    assert idx.entry(0) == OffsetPosition(3, 9)
+    idx.delete_if_exists()
+    assert open_files() - before == 0
+    with pytest.raises(OSError, match="The index is closed"):
+        idx.lookup(BASE_OFFSET + 1)
+
+
+def test_without_a_descriptor_for_the_map_the_entries_are_read(
+    idx: OffsetIndex, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: object) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    monkeypatch.setattr("kafka_py.log.abstract_index._new_map", refuse)
+    for i in range(1, 5):
+        idx.append(BASE_OFFSET + 2 * i, i)
+    assert idx.lookup(BASE_OFFSET + 5) == OffsetPosition(BASE_OFFSET + 4, 2)
+    idx.trim_to_valid_size()
+    assert idx.lookup(BASE_OFFSET + 3) == OffsetPosition(BASE_OFFSET + 2, 1)
+    monkeypatch.undo()
+    assert idx.lookup(BASE_OFFSET + 5) == OffsetPosition(BASE_OFFSET + 4, 2)

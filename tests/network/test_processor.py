@@ -321,3 +321,15 @@ def test_memory_is_given_back_once(monkeypatch: pytest.MonkeyPatch) -> None:
         assert client.is_closed()
     assert pool.available_memory() == pool.size()
     stop(made)
+
+
+def test_bad_requests_are_a_line_each_and_one_stack_a_minute(caplog: pytest.LogCaptureFixture) -> None:
+    made = make(num_network_threads=1)
+    for _ in range(4):
+        with Client(made) as client:
+            client.sock.sendall(struct.pack(">ihhih", 10, 99, 0, 1, 0))
+            assert client.is_closed()
+    stop(made)
+    told = [record for record in caplog.records if record.levelname == "ERROR"]
+    assert ["because of error: InvalidRequestException: " in record.getMessage() for record in told] == [True] * 4
+    assert [bool(record.exc_info) for record in told] == [True, False, False, False]

@@ -144,6 +144,7 @@ class FakeLogManager:
         self.deleted: list[TopicPartition] = []
         self.failed_dirs: list[str] = []
         self.stats = FakeBrokerTopicStats()
+        self.updated_meanwhile = False
 
     def get_or_create_log(self, tp: TopicPartition, config: LogConfig, is_new: bool, is_future: bool = False) -> Log:
         log = self.logs.get((tp, is_future))
@@ -166,6 +167,22 @@ class FakeLogManager:
 
     def get_log(self, tp: TopicPartition, is_future: bool = False) -> Log | None:
         return self.logs.get((tp, is_future))
+
+    def initializing_log(self, tp: TopicPartition) -> None:
+        self.updated_meanwhile = False
+
+    def finished_initializing_log(
+        self, tp: TopicPartition, log: Log | None, fetch_log_config: Callable[[], LogConfig]
+    ) -> None:
+        if self.updated_meanwhile and log is not None:
+            log.update_config((), fetch_log_config())
+
+    def async_delete_all(
+        self, tps: Iterable[TopicPartition], error_handler: Callable[[TopicPartition, Exception], None]
+    ) -> None:
+        for tp in tps:
+            for is_future in (False, True):
+                self.async_delete(tp, is_future)
 
     def async_delete(self, tp: TopicPartition, is_future: bool = False) -> None:
         log = self.logs.pop((tp, is_future), None)

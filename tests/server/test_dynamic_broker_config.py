@@ -206,6 +206,7 @@ def test_new_topic_defaults_reach_logs_that_do_not_override_them() -> None:
     manager: Any = SimpleNamespace(
         current_default_config=LogConfig({}),
         reconfigure_default_log_config=defaults.append,
+        broker_config_updated=lambda: None,
         all_logs=[log(), log(retention__ms="5")],
     )
     follower = DynamicLogConfig(manager)
@@ -220,7 +221,9 @@ def test_a_time_that_is_taken_back_counts_in_its_coarser_unit_again() -> None:
 
     config, found = dynamic(log__retention__hours=2, log__roll__hours=3)
     defaults = [LogConfig({"retention.ms": config.log_retention_time_millis, "segment.ms": 3 * 3_600_000})]
-    manager: Any = SimpleNamespace(all_logs=[], reconfigure_default_log_config=defaults.append)
+    manager: Any = SimpleNamespace(
+        all_logs=[], reconfigure_default_log_config=defaults.append, broker_config_updated=lambda: None
+    )
     found.add_reconfigurable(cast("Any", DynamicLogConfig(manager)))
     for settings, retention_ms, segment_ms in (
         ({"log.retention.ms": "1000", "log.roll.ms": "2000"}, 1000, 2000),
@@ -263,6 +266,7 @@ def test_topic_changes() -> None:
     from kafka_py.log.log_config import LogConfig
 
     manager: Any = SimpleNamespace(
+        topic_config_updated=lambda topic: None,
         logs_by_topic=lambda topic: [SimpleNamespace(update_config=lambda keys, new: updates.append((keys, new)))],
         current_default_config=LogConfig({}),
     )

@@ -64,6 +64,7 @@ def quota() -> Any:
 
 def manager_of(zk: KafkaZkClient, log: Log, time: Time = Time.SYSTEM) -> DynamicConfigManager:
     log_manager: Any = SimpleNamespace(
+        topic_config_updated=lambda topic: None,
         logs_by_topic=lambda topic: [log] if topic == "t" else [],
         current_default_config=LogConfig({"retention.ms": "1000"}),
     )

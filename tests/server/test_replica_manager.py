@@ -26,6 +26,7 @@ from kafka_py.common.requests.leader_and_isr_response import LeaderAndIsrRespons
 from kafka_py.common.requests.stop_replica_request import StopReplicaRequest
 from kafka_py.common.requests.update_metadata_request import UpdateMetadataRequest
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
 from kafka_py.server.delayed_produce import DelayedProduce
 from kafka_py.server.replica_manager import ReplicaManager
 from tests.server.replica_support import Answers, Env, records
@@ -481,7 +482,7 @@ def test_stop_replica_with_and_without_deletion(env: Env) -> None:
     assert env.stats.by_topic == {}, "the topic has no partition left"
     # a log without a partition, as after a restart
     env.log_manager.get_or_create_log(TP, env.log_manager.current_default_config, False)
-    manager.stop_replica(TP, True)
+    assert manager.stop_replicas(StopReplicaRequest(0, 0, 1, True, {TP}))[0] == {TP: Errors.NONE}
     assert env.log_manager.get_log(TP) is None
 
 
@@ -685,3 +686,19 @@ def test_the_empty_record_set_is_no_append(env: Env) -> None:
     response = env.append(TP, MemoryRecords.EMPTY, acks=1).produce_response
     assert (response.error, env.replica_manager.get_log_end_offset(TP)) == (Errors.NONE, 0)
     assert env.stats.all_topics_stats.messages_in_rate.count == 0
+
+
+def test_the_checkpoint_is_read_once_for_all_replicas_of_a_request(env: Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    """However many partitions there are: KAFKA-8333."""
+    reads: list[str] = []
+    read = OffsetCheckpointFile.read
+
+    def counted(checkpoint: OffsetCheckpointFile) -> dict[TopicPartition, int]:
+        reads.append(checkpoint.file.name)
+        return read(checkpoint)
+
+    monkeypatch.setattr(OffsetCheckpointFile, "read", counted)
+    for epoch, count in enumerate((3, 6)):
+        partitions = {TopicPartition(f"many-{count}", n): (1 + n % 2, [1, 2]) for n in range(count)}
+        obey(env, leader_and_isr(partitions, epoch))
+        assert len(reads) == epoch + 1

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 import timeit
+import weakref
 from collections.abc import Callable, Iterator
 from queue import SimpleQueue
 
@@ -672,6 +673,36 @@ class TestExecutors:
         await_true(future.is_done)
         assert isinstance(future.exception_now(), ZeroDivisionError)
         pool.shutdown_now()
+        assert pool.await_termination(5000)
+
+    def test_cancelled_tasks_leave_nothing_behind(self) -> None:
+        """Half of the heap at most, without the tasks; looking for each of many would take for ever."""
+        pool = ScheduledThreadPoolExecutor(1)
+        tasks = [threading.Event() for _ in range(100)]  # something that can be referred to weakly
+        left = [weakref.ref(task) for task in tasks]
+        futures = [pool.schedule_at_fixed_rate(task.set, 100_000 + n, 100_000) for n, task in enumerate(tasks)]
+        del tasks
+        for n, future in enumerate(futures[:90]):
+            assert future.cancel()
+            assert future.cancel(), "again changes nothing"
+            assert pool.get_queue_size() == 99 - n
+            assert len(pool._heap) <= 2 * pool.get_queue_size() + 1
+        del future
+        assert [ref() is None for ref in left] == [True] * 90 + [False] * 10
+        soon = pool.schedule(lambda: "ran", 0)
+        assert soon.get(5000) == "ran"
+        assert len(pool.shutdown_now()) == 10
+        assert pool.await_termination(5000)
+
+    def test_a_thread_that_takes_a_task_leaves_the_next_one_to_another(self) -> None:
+        pool = ScheduledThreadPoolExecutor(2)
+        entered, go = CountDownLatch(1), CountDownLatch(1)
+        pool.schedule(in_turn(entered.count_down, lambda: go.await_(5000)), 0)
+        second = pool.schedule(lambda: "meanwhile", 1)
+        assert entered.await_(5000)
+        assert second.get(5000) == "meanwhile"
+        go.count_down()
+        pool.shutdown()
         assert pool.await_termination(5000)
 
     def test_pool_shrinks(self) -> None:

@@ -71,6 +71,22 @@ def test_consumer_offset_without_data(zk: KafkaZkClient) -> None:
     assert zk.get_consumer_offset("group", T0) is None
 
 
+def test_delete_recursive_waits_once_for_each_level(zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    for n in range(5):
+        zk.create_recursive(f"/many/partitions/{n}/state", b"")
+    batches: list[int] = []
+    handle_requests = zk._zoo_keeper_client.handle_requests
+
+    def counted(requests: Any) -> Any:
+        batches.append(len(requests))
+        return handle_requests(requests)
+
+    monkeypatch.setattr(zk._zoo_keeper_client, "handle_requests", counted)
+    assert zk.delete_recursive("/many")
+    assert batches == [1, 1, 5, 5, 5, 5, 1, 1], "children from the top, deletions from the bottom"
+    assert not zk.path_exists("/many")
+
+
 @pytest.mark.ported("KafkaZkClientTest.testDeleteRecursive")
 def test_delete_recursive(zk: KafkaZkClient) -> None:
     zk.create_recursive("/a/b/c")

@@ -721,3 +721,54 @@ class TestReconnect:
         finally:
             client.close()
             server.shutdown()
+
+
+class TestPipeline:
+    """Requests that wait for the connection are written together, and answers are read together."""
+
+    def test_many_requests_take_few_system_calls(
+        self, client: ZooKeeperClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        connection = client.current_zoo_keeper._client._connection
+        written: list[bytes] = []
+        write = connection._write
+
+        def slow(packets: bytes, timeout: float) -> None:
+            written.append(bytes(packets))
+            write(packets, timeout)
+
+        hold, held = CountDownLatch(1), CountDownLatch(1)
+
+        def waiting(code: Code, result: Any) -> None:  # on the connection's thread: nothing is sent meanwhile
+            held.count_down()
+            hold.await_(5000)
+
+        monkeypatch.setattr(connection, "_write", slow)
+        client.current_zoo_keeper.exists("/", False, waiting)
+        assert held.await_(5000)
+        written.clear()
+        done = CountDownLatch(40)
+        order: list[int] = []
+
+        def answered(n: int) -> Callable[[Code, Any], None]:
+            def note(code: Code, result: Any) -> None:
+                order.append(n)
+                done.count_down()
+
+            return note
+
+        for n in range(40):
+            client.current_zoo_keeper.exists(f"/nosuch{n}", False, answered(n))
+        hold.count_down()
+        assert done.await_(5000)
+        assert order == list(range(40))
+        assert len([packets for packets in written if b"/nosuch" in packets]) == 1
+
+    def test_answers_are_read_in_whole_whatever_their_pieces(
+        self, client: ZooKeeperClient, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("kafka_py.zookeeper.zoo_keeper._RECEIVE_BYTES", 7)
+        data = bytes(range(256)) * 4
+        assert codes(client, create("/pieces", data)) == [Code.OK]
+        requests = [GetDataRequest("/pieces") for _ in range(20)]
+        assert [response.data for response in client.handle_requests(requests)] == [data] * 20

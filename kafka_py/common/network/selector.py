@@ -28,6 +28,7 @@ from kafka_py.common.network.selector_support import (
     DelayedAuthenticationFailureClose,
     SelectorChannelMetadataRegistry,
 )
+from kafka_py.utils.stack_limiter import StackLimiter, in_short
 
 if TYPE_CHECKING:
     from kafka_py.common.metrics.metrics import Metrics
@@ -83,6 +84,7 @@ class Selector(SelectorClosing):
         self.log_ident = log_ident
         self._max_receive_size = max_receive_size
         self._time = time
+        self._stacks = StackLimiter(time)
         self._nanoseconds = time.nanoseconds
         self.channels: dict[str, KafkaChannel] = {}
         self._explicitly_muted_channels: set[KafkaChannel] = set()
@@ -454,7 +456,12 @@ class Selector(SelectorClosing):
             failed.record(1, self._time.milliseconds())
             self.info("Failed %sauthentication with %s (%s)", "re-" if again else "", desc, e)
         else:
-            self.warn("Unexpected error from %s; closing connection", desc, exc=e)
+            self.warn(
+                "Unexpected error from %s; closing connection: %s",
+                desc,
+                in_short(e),
+                exc=self._stacks.stack_of(e, self.is_debug_enabled),
+            )
         if isinstance(e, DelayedResponseAuthenticationException):
             self._maybe_delay_close_on_authentication_failure(channel)
         else:

@@ -1,6 +1,6 @@
 """Checkpoints of one offset per partition: recovery points, log start offsets, high watermarks.
 
-Mirrors: core/src/main/scala/kafka/server/checkpoints/OffsetCheckpointFile.scala @ 1.1.1
+Mirrors: core/src/main/scala/kafka/server/checkpoints/OffsetCheckpointFile.scala @ 1.1.1 (LazyOffsetCheckpoints of 2.4)
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ import os
 import pathlib
 from typing import TYPE_CHECKING
 
+from kafka_py.common.errors import KafkaStorageException
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.server.checkpoints.checkpoint_file import CheckpointFile, CheckpointFileFormatter
 
@@ -64,3 +65,30 @@ class OffsetCheckpointFile:
     def read(self) -> dict[TopicPartition, int]:
         """The offsets in the file; raises KafkaStorageException."""
         return dict(self.checkpoint.read())
+
+
+class LazyOffsetCheckpoints:
+    """The checkpoints of all directories, each file read once, when the first partition in it is asked for.
+
+    One is made for each LeaderAndIsr request: a replica that reads the whole file for itself makes the creation of
+    partitions take the longer the more there are.
+
+    1.1.1 has no such class; it is LazyOffsetCheckpoints of 2.4 (KAFKA-8333), with the map that it keeps of each file.
+
+    Thread: the one that made it.
+    """
+
+    def __init__(self, checkpoints_by_log_dir: Mapping[str, OffsetCheckpointFile]) -> None:
+        """The files, by absolute path of their directory."""
+        self._checkpoints_by_log_dir = checkpoints_by_log_dir  # const
+        self._offsets_by_log_dir: dict[str, dict[TopicPartition, int]] = {}  # thread: the one that made it
+
+    def fetch(self, log_dir: str, topic_partition: TopicPartition) -> int | None:
+        """The partition's offset, None if it has none; KafkaStorageException for a directory out of service."""
+        offsets = self._offsets_by_log_dir.get(log_dir)
+        if offsets is None:
+            checkpoint = self._checkpoints_by_log_dir.get(log_dir)
+            if checkpoint is None:  # failed a moment ago; the log manager is still to hear of it
+                raise KafkaStorageException(f"Log directory {log_dir} is offline")
+            offsets = self._offsets_by_log_dir[log_dir] = checkpoint.read()
+        return offsets.get(topic_partition)
