@@ -401,6 +401,7 @@ def test_the_cleaner_does_not_take_new_records_for_clean(
     assert log.log_end_offset == 4
     keyed(log, 30)
     log.roll()
+    log.on_high_watermark_incremented(log.log_end_offset)
     cleaner = manager.cleaner
     assert cleaner is not None
     dirty = cleaner.cleaner_manager.grab_filthiest_compacted_log(managers.time)

@@ -230,6 +230,7 @@ def tombstone_outlives_an_hour(live: Live) -> bool:
 
 def cleanable_now(live: Live) -> tuple[int, int]:
     live.log.roll()
+    live.log.on_high_watermark_incremented(live.log.log_end_offset)
     return live.cleaner_manager().cleanable_offsets(live.log, TP, {}, live.time.milliseconds())
 
 
@@ -239,6 +240,7 @@ def chosen_for_cleaning(live: Live) -> bool:
     live.log.roll()
     live.append()
     live.log.roll()
+    live.log.on_high_watermark_incremented(live.log.log_end_offset)
     manager = live.cleaner_manager()
     manager.update_checkpoints(live.log.dir.parent, (TP, 3))
     try:
