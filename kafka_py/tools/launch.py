@@ -12,6 +12,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 
+from kafka_py.common.utils.throwables import print_uncaught
 from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE, Compiled, CompiledMissingError
 from kafka_py.utils.installation import HERE, ROOT
 
@@ -66,6 +67,9 @@ def run(module: str, argv0: str, arguments: Sequence[str]) -> None:
     except BrokenPipeError:
         # Whoever read our output has seen enough (`| head`); keep Python from flushing into the same pipe at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        status = 1
+    except Exception as e:  # noqa: BLE001 -- nobody is behind: the user gets what a JVM would print, and its status
+        print_uncaught(e)
         status = 1
     sys.exit(status)
 

@@ -13,6 +13,7 @@ from collections.abc import Callable
 
 import pytest
 
+from kafka_py.common.errors import ConfigException
 from kafka_py.tools import launch, run_class
 from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE, Compiled
 
@@ -130,3 +131,25 @@ def test_a_class_is_run_by_kafkas_name(told: list[list[str]], monkeypatch: pytes
     with pytest.raises(SystemExit, match="3"):
         run_class.main(["kafka.admin.TopicCommand", "--list"])
     assert told == [["--list"]]
+
+
+@pytest.mark.parametrize(
+    ("error", "lines"),
+    [
+        (ConfigException("No broker is named"), ["org.apache.kafka.common.config.ConfigException: No broker is named"]),
+        (KeyError("a slip of ours"), ["Traceback (most recent call last):", "KeyError: 'a slip of ours'"]),
+    ],
+)
+def test_what_ends_a_command_is_told_as_by_a_jvm(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception, lines: list[str]
+) -> None:
+    def main(args: list[str]) -> int:
+        raise error
+
+    stand_in(monkeypatch, "kafka_py.admin.topic_command", main)
+    monkeypatch.setattr(sys, "argv", ["pytest"])
+    with pytest.raises(SystemExit, match="1"):
+        launch.run("kafka_py.admin.topic_command", "kafka-topics", [])
+    told = capsys.readouterr().err.splitlines()
+    assert told[0] == f'Exception in thread "main" {lines[0]}'
+    assert told[-1].endswith(lines[-1])
