@@ -26,7 +26,6 @@ from kafka_py.common.requests.controlled_shutdown_request import ControlledShutd
 from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
 from kafka_py.common.requests.delete_topics_request import DeleteTopicsRequest
 from kafka_py.common.requests.fetch_request import FetchRequest
-from kafka_py.common.requests.find_coordinator_request import FindCoordinatorRequest
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.list_offset_request import ListOffsetRequest
@@ -486,13 +485,10 @@ def test_known_topics_are_deleted(apis: Apis) -> None:
 # -- Coordinators ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "kind", [FindCoordinatorRequest.CoordinatorType.GROUP, FindCoordinatorRequest.CoordinatorType.TRANSACTION]
-)
-def test_there_is_no_coordinator_yet(apis: Apis, kind: FindCoordinatorRequest.CoordinatorType) -> None:
-    response = apis.handle(FindCoordinatorRequest.Builder(kind, "g").build(1))
-    assert response.error() is Errors.COORDINATOR_NOT_AVAILABLE
-    assert response.node().is_empty()
+def test_nobody_is_sent_for_a_coordinator_that_is_not_there() -> None:
+    """A key that is offered and always answered with "not available" is asked for again and again."""
+    assert ApiKeys.FIND_COORDINATOR not in KafkaApis.HANDLERS
+    assert ApiKeys.INIT_PRODUCER_ID in KafkaApis.HANDLERS  # idempotent producers need no coordinator
 
 
 def test_producer_ids(apis: Apis) -> None:
