@@ -75,7 +75,7 @@ class TopicCommand(Logging):
         try:
             self._run(client, opts)
         except Exception as e:  # noqa: BLE001  # whatever it was, the user gets its text and a status
-            print(f"Error while executing topic command : {e}")
+            print(f"Error while executing topic command : {e}", flush=True)  # before the line on the other stream
             self.error("%s", stack_trace(e))
             return 1
         finally:
