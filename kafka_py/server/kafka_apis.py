@@ -24,9 +24,8 @@ class KafkaApis(KafkaApisRecords):
     Mirrors: kafka.server.KafkaApis
     Thread: request handlers.
     Differs: Scala's match over the keys is the table HANDLERS, from which ApiVersions is answered, too; a key without a
-        handler is neither offered nor served, FindCoordinator too: who wants a coordinator learns at once that there is
-        none. The handlers live in five classes by family, each of which extends the next: KafkaApisRecords,
-        …Metadata, …Admin, …Cluster, …Transactions.
+        handler is neither offered nor served. The handlers live in five classes by family, each of which extends the
+        next: KafkaApisRecords, …Metadata, …Admin, …Cluster, …Transactions.
     """
 
     HANDLERS: ClassVar[dict[ApiKeys, ApiHandler]] = {
@@ -38,6 +37,7 @@ class KafkaApis(KafkaApisRecords):
         ApiKeys.STOP_REPLICA: ApiHandler("handle_stop_replica_request", 0, 0),
         ApiKeys.UPDATE_METADATA: ApiHandler("handle_update_metadata_request", 0, 4),
         ApiKeys.CONTROLLED_SHUTDOWN: ApiHandler("handle_controlled_shutdown_request", 0, 1),
+        ApiKeys.FIND_COORDINATOR: ApiHandler("handle_find_coordinator_request", 0, 0),
         ApiKeys.API_VERSIONS: ApiHandler("handle_api_versions_request", 0, 3),
         ApiKeys.CREATE_TOPICS: ApiHandler("handle_create_topics_request", 0, 2),
         ApiKeys.DELETE_TOPICS: ApiHandler("handle_delete_topics_request", 0, 1),

@@ -1,4 +1,4 @@
-"""Metadata, CreateTopics, DeleteTopics and ApiVersions.
+"""Metadata, CreateTopics, DeleteTopics, FindCoordinator and ApiVersions.
 
 Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (these handlers)
 """
@@ -9,8 +9,9 @@ from collections.abc import Collection, Mapping
 from typing import TYPE_CHECKING
 
 from kafka_py.admin.rack_aware_mode import RackAwareMode
-from kafka_py.common.errors import TopicExistsException
+from kafka_py.common.errors import InvalidRequestException, TopicExistsException
 from kafka_py.common.internals.topic import Topic
+from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.api_versions_request import ApiVersionsRequest
@@ -18,6 +19,8 @@ from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
 from kafka_py.common.requests.create_topics_response import CreateTopicsResponse
 from kafka_py.common.requests.delete_topics_request import DeleteTopicsRequest
 from kafka_py.common.requests.delete_topics_response import DeleteTopicsResponse
+from kafka_py.common.requests.find_coordinator_request import FindCoordinatorRequest
+from kafka_py.common.requests.find_coordinator_response import FindCoordinatorResponse
 from kafka_py.common.requests.metadata_request import MetadataRequest
 from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.security.auth.operation import Operation
@@ -65,6 +68,10 @@ class KafkaApisMetadata(KafkaApisAdmin):
         """
         self.debug("Internal topic %s is not created before its coordinator exists", topic)
         return MetadataResponse.TopicMetadata(Errors.COORDINATOR_NOT_AVAILABLE, topic, True, [])
+
+    def _get_or_create_internal_topic(self, topic: str, listener_name: ListenerName) -> MetadataResponse.TopicMetadata:
+        found = self.metadata_cache.get_topic_metadata([topic], listener_name)
+        return found[0] if found else self._create_internal_topic(topic)
 
     def _get_topic_metadata(
         self,
@@ -160,6 +167,49 @@ class KafkaApisMetadata(KafkaApisAdmin):
                 MetadataResponse.TopicMetadata(refused, topic, Topic.is_internal(topic), []) for topic in missing
             ]
         return may_see, answers
+
+    # -- FindCoordinator --------------------------------------------------------------------------------------------
+
+    def handle_find_coordinator_request(self, request: Request) -> None:
+        """Name the broker that coordinates a group or a transactional id: none, as long as there is no coordinator.
+
+        Only version 0 is offered, which knows groups alone: who wants a coordinator of transactions is refused by its
+        own client, at once. Version 0 has to be there: librdkafka compresses with lz4 only for brokers that have it,
+        and its consumers that only assign() fail after any error but this.
+        """
+        find_request = request.body(FindCoordinatorRequest)
+        kind = find_request.coordinator_type()
+        if kind is FindCoordinatorRequest.CoordinatorType.GROUP:
+            resource_type, topic = ResourceType.Group, Topic.GROUP_METADATA_TOPIC_NAME
+        elif kind is FindCoordinatorRequest.CoordinatorType.TRANSACTION:
+            resource_type, topic = ResourceType.TransactionalId, Topic.TRANSACTION_STATE_TOPIC_NAME
+        else:
+            raise InvalidRequestException("Unknown coordinator type in FindCoordinator request")
+        resource = Resource(resource_type, find_request.coordinator_key())
+        if not self._authorize(request.session, Operation.Describe, resource):
+            exception = resource_type.error.exception()
+            assert exception is not None
+            self._send_error_response_maybe_throttle(request, exception)
+            return
+        metadata = self._get_or_create_internal_topic(topic, request.context.listener_name)
+        self.debug("Coordinator topic %s: %s", topic, metadata.error)
+        if not self._told_of_coordinator:
+            self._told_of_coordinator = True
+            self.warn(
+                "Client %s asks for the coordinator of %s: this version has none, subscriptions and commits wait for "
+                "ever (only the first such client is told of)",
+                request.header.client_id,
+                find_request.coordinator_key(),
+            )
+
+        def create_response(request_throttle_ms: int) -> AbstractResponse:
+            response_body = FindCoordinatorResponse(
+                Errors.COORDINATOR_NOT_AVAILABLE, Node.no_node(), request_throttle_ms
+            )
+            self._trace_response("FindCoordinator", response_body, request)
+            return response_body
+
+        self._send_response_maybe_throttle(request, create_response)
 
     # -- ApiVersions ------------------------------------------------------------------------------------------------
 

@@ -25,12 +25,7 @@ from confluent_kafka import (
     TopicPartition,
 )
 
-from kafka_py.admin.broker_api_versions_command import AdminClient
-from kafka_py.clients.node_api_versions import NodeApiVersions
-from kafka_py.common.errors import UnsupportedVersionException
 from kafka_py.common.internals.topic import Topic
-from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.utils.throwables import to_string
 from kafka_py.common.utils.utils import load_props
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser, OptionSet
@@ -258,23 +253,6 @@ class ConsumerConfig:
         return props, bool(groups)
 
 
-def check_coordinator(servers: str) -> None:
-    """Raise UnsupportedVersionException, as Java's consumer does, if brokers that can be reached have none.
-
-    librdkafka says nothing and waits for ever, be it for partitions or, when it is closed, for a commit.
-    """
-    client = AdminClient.create(servers)
-    try:
-        found = client.list_all_broker_version_info().values()
-    except OSError:
-        return  # nobody is there yet: librdkafka goes on trying, and says so
-    finally:
-        client.close()
-    offers = [info for info in found if isinstance(info, NodeApiVersions)]
-    if offers and not any(info.api_version(ApiKeys.FIND_COORDINATOR) for info in offers):
-        raise UnsupportedVersionException(f"The broker does not support {ApiKeys.FIND_COORDINATOR.name}")
-
-
 class ConsoleConsumer:
     """Receives records one by one, formats them, counts them.
 
@@ -306,8 +284,6 @@ class ConsoleConsumer:
 
     def _subscribe(self) -> None:
         config = self._config
-        if config.group_id_passed:
-            check_coordinator(str(config.props["bootstrap.servers"]))
         if config.partition is not None:
             self._consumer.assign([TopicPartition(config.topic, config.partition, config.offset)])
         elif config.group_id_passed:
@@ -382,8 +358,8 @@ def main(args: list[str]) -> int:
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))
     try:
         ConsoleConsumer(config).run(sys.stdout.buffer)
-    except (KafkaException, UnsupportedVersionException) as e:
-        print(f"Error processing message, terminating consumer process: {to_string(e)}", file=sys.stderr)
+    except KafkaException as e:
+        print(f"Error processing message, terminating consumer process: {e}", file=sys.stderr)
         status = 1
     except KeyboardInterrupt:
         print(file=sys.stderr)

@@ -19,6 +19,7 @@ from tests.integration.wire import (
     DELETE_TOPICS,
     DESCRIBE_CONFIGS,
     FETCH,
+    FIND_COORDINATOR,
     INIT_PRODUCER_ID,
     LEADER_AND_ISR,
     LIST_OFFSETS,
@@ -303,6 +304,12 @@ def test_delete_twice(broker: LocalBroker, connection: Connection) -> None:
 
 
 # -- Coordinators and producer ids -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", [b"", b"group", b"\xff\0", b"x" * 32767], ids=shown)
+def test_find_coordinator(connection: Connection, key: bytes) -> None:
+    """0, or 15 while there is no coordinator; any key will do."""
+    assert codes(connection.call(FIND_COORDINATOR, 0, string(key)))[0] in (0, 15)
 
 
 @pytest.mark.parametrize(

@@ -13,6 +13,7 @@ from kafka_py.common.errors import (
     InvalidTopicException,
     NotLeaderForPartitionException,
     TopicExistsException,
+    UnsupportedVersionException,
 )
 from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -26,6 +27,7 @@ from kafka_py.common.requests.controlled_shutdown_request import ControlledShutd
 from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
 from kafka_py.common.requests.delete_topics_request import DeleteTopicsRequest
 from kafka_py.common.requests.fetch_request import FetchRequest
+from kafka_py.common.requests.find_coordinator_request import FindCoordinatorRequest
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.list_offset_request import ListOffsetRequest
@@ -485,10 +487,22 @@ def test_known_topics_are_deleted(apis: Apis) -> None:
 # -- Coordinators ------------------------------------------------------------------------------------------------------
 
 
-def test_nobody_is_sent_for_a_coordinator_that_is_not_there() -> None:
-    """A key that is offered and always answered with "not available" is asked for again and again."""
-    assert ApiKeys.FIND_COORDINATOR not in KafkaApis.HANDLERS
-    assert ApiKeys.INIT_PRODUCER_ID in KafkaApis.HANDLERS  # idempotent producers need no coordinator
+def test_there_is_no_coordinator_yet_and_the_log_says_so_once(apis: Apis, caplog: pytest.LogCaptureFixture) -> None:
+    group = FindCoordinatorRequest.CoordinatorType.GROUP
+    for name in ("g", "h"):
+        response = apis.handle(FindCoordinatorRequest.Builder(group, name).build(0))
+        assert response.error() is Errors.COORDINATOR_NOT_AVAILABLE
+        assert response.node().is_empty()
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert "asks for the coordinator of g: this version has none" in warning
+
+
+def test_transactions_are_refused_by_the_client_itself() -> None:
+    """Of version 0 there is none for transactional ids; librdkafka's lz4 depends on that there is version 0."""
+    handler = KafkaApis.HANDLERS[ApiKeys.FIND_COORDINATOR]
+    assert (handler.min_version, handler.max_version) == (0, 0)
+    with pytest.raises(UnsupportedVersionException):
+        FindCoordinatorRequest.Builder(FindCoordinatorRequest.CoordinatorType.TRANSACTION, "t").build(0)
 
 
 def test_producer_ids(apis: Apis) -> None:

@@ -11,9 +11,6 @@ from typing import Any, cast
 import pytest
 from confluent_kafka import OFFSET_BEGINNING, OFFSET_END, KafkaError, KafkaException
 
-from kafka_py.clients.node_api_versions import NodeApiVersions
-from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.requests.api_versions_response import ApiVersionsResponse
 from kafka_py.tools import console_consumer
 from kafka_py.tools.console_consumer import ConsoleConsumer, ConsumerConfig, main
 
@@ -96,57 +93,6 @@ def test_a_whitelist_without_a_group_needs_no_coordinator() -> None:
     stub = consume("--whitelist", "a1|b.*|__.*", "--from-beginning")
     assert stub.subscribed is None
     assert stub.assigned == [("a1", 0, OFFSET_BEGINNING), ("a1", 1, OFFSET_BEGINNING), ("b1", 0, OFFSET_BEGINNING)]
-
-
-class StubAdminClient:
-    """Brokers that offer these keys, or that cannot be reached."""
-
-    offered: list[ApiKeys] | None = None
-    closed = 0
-
-    @classmethod
-    def create(cls, servers: str) -> StubAdminClient:
-        assert servers == "h:1"
-        return cls()
-
-    def list_all_broker_version_info(self) -> dict[int, NodeApiVersions | Exception]:
-        if self.offered is None:
-            raise OSError("nobody is there")
-        versions = NodeApiVersions([ApiVersionsResponse.ApiVersion(key.id, 0, 1) for key in self.offered])
-        return {1: OSError("hung up"), 2: versions}
-
-    def close(self) -> None:
-        StubAdminClient.closed += 1
-
-
-@pytest.fixture(autouse=True)
-def brokers(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StubAdminClient, "offered", [ApiKeys.FETCH, ApiKeys.FIND_COORDINATOR])
-    monkeypatch.setattr(console_consumer, "AdminClient", StubAdminClient)
-
-
-@pytest.mark.parametrize("options", [[], ["--partition", "0"]])
-def test_a_group_without_a_coordinator_is_refused_at_once(
-    monkeypatch: pytest.MonkeyPatch, capsys: Capture, options: list[str]
-) -> None:
-    monkeypatch.setattr(StubAdminClient, "offered", [ApiKeys.FETCH])
-    before = signal.getsignal(signal.SIGTERM)
-    try:
-        assert main([*BROKER, "--topic", "a1", "--group", "g", *options]) == 1
-    finally:
-        signal.signal(signal.SIGTERM, before)
-    assert capsys.readouterr().err.splitlines() == [
-        "Processed a total of 0 messages",
-        "Error processing message, terminating consumer process: "
-        "org.apache.kafka.common.errors.UnsupportedVersionException: The broker does not support FindCoordinator",
-    ]
-
-
-def test_brokers_that_are_not_there_are_left_to_librdkafka(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(StubAdminClient, "offered", None)
-    closed = StubAdminClient.closed
-    assert consume("--topic", "a1", "--group", "g").subscribed == ["a1"]
-    assert StubAdminClient.closed == closed + 1
 
 
 def test_with_a_group_the_coordinator_assigns() -> None:

@@ -71,7 +71,7 @@ class TransactionCoordinator(Logging):
         elif not 0 < transaction_timeout_ms <= self._transaction_max_timeout_ms:
             result = self._init_transaction_error(Errors.INVALID_TRANSACTION_TIMEOUT)
         else:
-            # No broker coordinates transactions yet, which is why FindCoordinator is not offered.
+            # As FindCoordinator says of every transactional id, for now.
             result = self._init_transaction_error(Errors.COORDINATOR_NOT_AVAILABLE)
         response_callback(result)
 
