@@ -2,6 +2,7 @@
 """Compiles the broker's request path; the broker uses it as long as the sources stay as they are.
 
     python3 bin/kafka-compile.py            compile (two to four minutes)
+    python3 bin/kafka-compile.py --wheel    make wheels, one with what is compiled, in dist/
     python3 bin/kafka-compile.py --remove   delete what was compiled
     python3 bin/kafka-compile.py --check    say what is missing on this machine
 

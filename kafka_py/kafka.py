@@ -8,7 +8,6 @@ from __future__ import annotations
 import itertools
 import logging
 import os
-import pathlib
 import resource
 import signal
 import sys
@@ -20,8 +19,9 @@ from kafka_py.common.utils.exit import Exit
 from kafka_py.common.utils.kafka_thread import KafkaThread
 from kafka_py.common.utils.utils import load_props
 from kafka_py.utils.command_line_utils import CommandLineUtils
-from kafka_py.utils.compiled import Compiled, Form
+from kafka_py.utils.compiled import Compiled, Form, how_to_compile
 from kafka_py.utils.cpu_affinity import AUTO, pin_process
+from kafka_py.utils.installation import HERE
 from kafka_py.utils.log4j_configurator import Log4jConfigurator
 from kafka_py.utils.logging import Logging
 from kafka_py.utils.option_parser import OptionParser
@@ -29,8 +29,6 @@ from kafka_py.utils.option_parser import OptionParser
 if TYPE_CHECKING:
     from kafka_py.server.kafka_server_startable import KafkaServerStartable
     from kafka_py.utils.affinity_follower import AffinityFollower
-
-ROOT = pathlib.Path(__file__).resolve().parent.parent
 
 
 class Kafka(Logging):
@@ -47,7 +45,8 @@ class Kafka(Logging):
     def get_props_from_args(args: Sequence[str]) -> dict[str, str]:
         """The properties of the file that is named first, with what --override says in front.
 
-        Prints the usage and exits with 1 for anything else; raises OSError when the file cannot be read.
+        Prints the usage and exits with 1 for anything else; raises OSError when the file cannot be read. A bare name
+        is looked for among the files that come with kafka_py, too.
         """
         parser = OptionParser(allow_abbreviations=False)
         override = parser.accepts(
@@ -57,7 +56,7 @@ class Kafka(Logging):
             CommandLineUtils.print_usage_and_die(
                 parser, "USAGE: kafka-server-start.py [-daemon] server.properties [--override property=value]*"
             )
-        props = load_props(args[0])
+        props = load_props(HERE.find_config(args[0]))
         if len(args) > 1:
             options = CommandLineUtils.parse(parser, list(args[1:]))
             if options.non_option_arguments:
@@ -110,9 +109,10 @@ class Kafka(Logging):
         if Compiled.form is Form.STALE:
             changed = Compiled.changed
             cls.logger.warn(
-                "The compiled modules are not used: %d source files have changed since (%s); run bin/kafka-compile.py",
+                "The compiled modules are not used: %d source files have changed since (%s); %s",
                 len(changed),
                 ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else ""),
+                how_to_compile(),
             )
         cls.logger.info("Request path: %s", Compiled.describe())
 
@@ -149,7 +149,7 @@ def main(args: Sequence[str] | None = None) -> int:
     A broker that failed ends the process here and now, as System.exit does: Python would wait for what threads it has
     left behind.
     """
-    Log4jConfigurator.configure_from_environment(str(ROOT / "config" / "log4j.properties"), base_dir=str(ROOT))
+    Log4jConfigurator.configure_from_environment(str(HERE.config_dir / "log4j.properties"), logs_dir=str(HERE.logs_dir))
     try:
         status = Kafka.main(sys.argv[1:] if args is None else args)
     except SystemExit as e:  # from Exit.exit, after the shutdown hooks

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
 from collections.abc import Sequence
 
-_MARKS = ("kafka-server-start.py", "kafka_py.kafka ", "kafka_py/kafka.py")
+# bin/kafka-server-start.py, the installed command with or without .sh, kafka-run-class with the class, and python -m
+_BROKER = re.compile(
+    r"(^|[\s/])(kafka-server-start(\.py|\.sh)?|kafka-run-class(\.py|\.sh)? kafka\.Kafka|kafka_py(\.kafka|/kafka\.py))\s"
+)
 
 
 def main(args: Sequence[str] | None = None) -> int:
@@ -30,7 +34,7 @@ def main(args: Sequence[str] | None = None) -> int:
 
 def is_broker(pid: int, line: str, files: Sequence[str]) -> bool:
     """Whether the command line is that of a broker, and names one of the files where some are given."""
-    if pid == os.getpid() or not any(mark in line + " " for mark in _MARKS):
+    if pid == os.getpid() or _BROKER.search(line + " ") is None:
         return False
     return not files or any(is_file(pid, word, file) for word in line.split() for file in files)
 

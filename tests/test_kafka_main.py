@@ -100,7 +100,7 @@ def test_only_auto_follows_the_machine_and_ends_with_the_broker(
 
 def test_a_missing_file_ends_with_status_1(caplog: pytest.LogCaptureFixture) -> None:
     assert Kafka.main(["/no/such/file"]) == 1
-    assert "/no/such/file" in caplog.text
+    assert "/no/such/file does not exist. The configuration files that come with kafka_py are in " in caplog.text
 
 
 def test_brokers_are_known_by_their_command_line(
@@ -110,13 +110,18 @@ def test_brokers_are_known_by_their_command_line(
         (11, "11 python bin/kafka-server-start.py config/server.properties"),
         (12, "12 python -m kafka_py.kafka other.properties"),
         (13, "13 vi kafka.py"),
+        (14, "14 /venv/bin/python /venv/bin/kafka-server-start third.properties"),
+        (15, "15 /venv/bin/python -P -m kafka_py.tools.launch kafka-server-start third.properties"),
+        (16, "16 python bin/kafka-run-class.py kafka.Kafka third.properties"),
+        (17, "17 java -cp x kafka.Kafka third.properties"),
+        (18, "18 tail -f kafka-server-start.py.log kafka-server-startup"),
     ]
     killed: list[int] = []
     monkeypatch.setattr(kafka_server_stop, "processes", lambda: lines)
     monkeypatch.setattr(kafka_server_stop, "working_directory", {11: pathlib.Path("/srv/kafka")}.get)
     monkeypatch.setattr("os.kill", lambda pid, number: killed.append(pid))
     assert kafka_server_stop.main([]) == 0
-    assert killed == [11, 12]
+    assert killed == [11, 12, 14, 15, 16]
     killed.clear()
     assert kafka_server_stop.main(["/etc/other.properties"]) == 0
     assert killed == [12]

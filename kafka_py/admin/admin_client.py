@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_py.admin import broker_api_versions_command
-from kafka_py.common.errors import ApiException
+from kafka_py.common.errors import ApiException, IllegalArgumentException
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_request import AbstractRequest
@@ -111,8 +111,8 @@ class AdminClient(broker_api_versions_command.AdminClient):
             return self._send_any_node(request)
         try:
             broker_id = int(broker)
-        except ValueError as e:
-            raise ValueError(f"Broker id must be an integer, but it is: {broker}") from e
+        except ValueError:
+            raise IllegalArgumentException(f"Broker id must be an integer, but it is: {broker}") from None
         return self.send(self._node(broker_id), request)
 
     def _send_any_node(self, request: AbstractRequest.Builder) -> object:

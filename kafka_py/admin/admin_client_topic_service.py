@@ -12,6 +12,9 @@ from confluent_kafka.admin import AdminClient
 from confluent_kafka.admin._config import ConfigResource, ConfigSource
 from confluent_kafka.cimpl import NewPartitions, NewTopic
 
+from kafka_py.common.errors import IllegalArgumentException
+from kafka_py.common.protocol.errors import Errors
+
 if TYPE_CHECKING:
     from kafka_py.admin.topic_command_options import TopicCommandOptions
 
@@ -39,14 +42,22 @@ class AdminClientTopicService:
         self._admin.poll(0)
 
     def run(self, action: str, opts: TopicCommandOptions) -> None:
-        """Carry out one of create, list, alter, describe and delete."""
-        {
+        """Carry out one of create, list, alter, describe and delete; raises the error that a broker answers with."""
+        actions = {
             "create": self.create_topic,
             "list": self.list_topics,
             "alter": self.alter_topic,
             "describe": self.describe_topic,
             "delete": self.delete_topic,
-        }[action](opts)
+        }
+        try:
+            actions[action](opts)
+        except KafkaException as e:
+            error = e.args[0]
+            answered = Errors.for_code(error.code()).exception(error.str()) if error.code() > 0 else None
+            if answered is None:  # librdkafka's own, of negative numbers
+                raise
+            raise answered from None
 
     def _get_topics(self, opts: TopicCommandOptions) -> dict[str, Any]:
         from kafka_py.admin.topic_command import select_topics  # it imports this module when it needs it
@@ -57,7 +68,7 @@ class AdminClientTopicService:
     def _existing_topics(self, opts: TopicCommandOptions) -> dict[str, Any]:
         topics = self._get_topics(opts)
         if not topics and not opts.has("if-exists"):
-            raise ValueError(f"Topic {opts.options.topic} does not exist")
+            raise IllegalArgumentException(f"Topic {opts.options.topic} does not exist")
         return topics
 
     def create_topic(self, opts: TopicCommandOptions) -> None:

@@ -14,7 +14,6 @@ from kafka_py.clients.network_client import NetworkClient
 from kafka_py.clients.network_client_utils import NetworkClientUtils
 from kafka_py.clients.node_api_versions import NodeApiVersions
 from kafka_py.common.cluster import Cluster
-from kafka_py.common.errors import ConfigException
 from kafka_py.common.metrics.metrics import Metrics
 from kafka_py.common.network.channel_builders import ChannelBuilders
 from kafka_py.common.network.network_receive import NetworkReceive
@@ -144,9 +143,5 @@ class BrokerApiVersionsCommand:
 
 
 def main(args: list[str]) -> int:
-    """0 when the brokers were listed; 1 with the reason when no broker could be reached, or was named."""
-    try:
-        return BrokerApiVersionsCommand.execute(args)
-    except (ConfigException, OSError) as e:
-        print(f"Error while asking the brokers: {e}")
-        return 1
+    """0 when the brokers were listed; raises what there is to say when no broker could be reached, or was named."""
+    return BrokerApiVersionsCommand.execute(args)

@@ -11,7 +11,6 @@ import hmac
 import re
 import secrets
 import sys
-import traceback
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
@@ -23,6 +22,7 @@ from kafka_py.common.requests.describe_configs_response import DescribeConfigsRe
 from kafka_py.common.security.scram.scram_credential import ScramCredential, ScramCredentialUtils
 from kafka_py.common.security.scram.scram_mechanism import ScramMechanism
 from kafka_py.common.utils.sanitizer import Sanitizer
+from kafka_py.common.utils.throwables import stack_trace
 from kafka_py.common.utils.time import Time
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.config_type import ConfigEntityName, ConfigType
@@ -381,8 +381,8 @@ def main(args: list[str]) -> int:
         ConfigCommand().debug("Failed config command with args '%s'", " ".join(args), exc=e)
         print(e, file=sys.stderr)
         return 1
-    except Exception:  # noqa: BLE001 -- whatever it was, the user gets its text and a status
+    except Exception as e:  # noqa: BLE001 -- whatever it was, the user gets its text and a status
         print(f"Error while executing config command with args '{' '.join(args)}'", file=sys.stderr)
-        traceback.print_exc(file=sys.stderr)
+        print(stack_trace(e), end="", file=sys.stderr)
         return 1
     return 0

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from typing import TextIO
 
 from kafka_py.admin.admin_client import AdminClient
-from kafka_py.common.errors import AdminCommandFailedException, ApiException, ConfigException
-from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.errors import AdminCommandFailedException
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.common.utils.throwables import to_string
 from kafka_py.common.utils.utils import read_file_as_string
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.core_utils import duplicates
-from kafka_py.utils.json import Json, JsonProcessingException
+from kafka_py.utils.json import Json
 from kafka_py.utils.option_parser import OptionParser
 
 
@@ -94,22 +94,12 @@ class DeleteRecordsCommand:
                 if result.error is None:
                     print(f"partition: {tp}\tlow_watermark: {result.low_watermark}", file=out)
                 else:
-                    print(f"partition: {tp}\terror: {_text(result.error)}", file=out)
+                    print(f"partition: {tp}\terror: {to_string(result.error)}", file=out)
         finally:
             admin_client.close()
 
 
-def _text(error: Exception) -> str:
-    """As Java prints an exception: its class and its message."""
-    name = Errors.for_exception(error).exception_name() if isinstance(error, ApiException) else type(error).__name__
-    return f"{name}: {error}"
-
-
 def main(args: list[str]) -> int:
-    """0 when the brokers have answered, whatever they said; 1 with the reason when the question makes no sense."""
-    try:
-        DeleteRecordsCommand.execute(args, sys.stdout)
-    except (AdminCommandFailedException, ConfigException, JsonProcessingException, OSError) as e:
-        print(f"Error while deleting records: {e}", file=sys.stderr)
-        return 1
+    """0 when the brokers have answered, whatever they said; raises what keeps it from asking them."""
+    DeleteRecordsCommand.execute(args, sys.stdout)
     return 0

@@ -18,12 +18,15 @@ from kafka_py.admin.topic_command_options import TopicCommandOptions
 from kafka_py.common.errors import (
     AdminCommandFailedException,
     AdminOperationException,
+    IllegalArgumentException,
     InvalidTopicException,
+    RuntimeException,
     TopicExistsException,
 )
 from kafka_py.common.internals.topic import Topic
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.exit import Exit
+from kafka_py.common.utils.throwables import stack_trace
 from kafka_py.common.utils.time import Time
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.config_type import ConfigType
@@ -49,7 +52,7 @@ class TopicCommand(Logging):
     Differs: main also takes --bootstrap-server, and then works through AdminClientTopicService.
     """
 
-    logger_name = "kafka.admin.TopicCommand"
+    logger_name = "kafka.admin.TopicCommand$"
 
     @classmethod
     def main(cls, args: Sequence[str]) -> None:
@@ -68,16 +71,15 @@ class TopicCommand(Logging):
         Exit.exit(cls()._execute(opts))
 
     def _execute(self, opts: TopicCommandOptions) -> int:
+        client = self._open(opts)
         try:
-            client = self._open(opts)
-            try:
-                self._run(client, opts)
-            finally:
-                client.close()
+            self._run(client, opts)
         except Exception as e:  # noqa: BLE001  # whatever it was, the user gets its text and a status
-            print(f"Error while executing topic command : {e}")
-            self.error("%s", e, exc=e)
+            print(f"Error while executing topic command : {e}", flush=True)  # before the line on the other stream
+            self.error("%s", stack_trace(e))
             return 1
+        finally:
+            client.close()
         return 0
 
     @staticmethod
@@ -157,7 +159,7 @@ class TopicCommand(Logging):
         zk_client: KafkaZkClient, admin_zk_client: AdminZkClient, topic: str, opts: TopicCommandOptions
     ) -> None:
         if topic == Topic.GROUP_METADATA_TOPIC_NAME:
-            raise ValueError("The number of partitions for the offsets topic cannot be changed.")
+            raise IllegalArgumentException("The number of partitions for the offsets topic cannot be changed.")
         print(
             "WARNING: If partitions are increased for a topic that has a key, the partition "
             "logic or ordering of the messages will be affected"
@@ -203,7 +205,9 @@ class TopicCommand(Logging):
     @staticmethod
     def _check_found(topics: Collection[str], opts: TopicCommandOptions) -> None:
         if not topics and not opts.has("if-exists"):
-            raise ValueError(f"Topic {opts.options.topic} does not exist on ZK path {opts.options.zookeeper}")
+            raise IllegalArgumentException(
+                f"Topic {opts.options.topic} does not exist on ZK path {opts.options.zookeeper}"
+            )
 
     def describe_topic(self, zk_client: KafkaZkClient, opts: TopicCommandOptions) -> None:
         """Print a line for each topic that matches, and one for each of its partitions."""
@@ -225,10 +229,10 @@ class TopicCommand(Logging):
 
     @staticmethod
     def parse_topic_configs_to_be_added(opts: TopicCommandOptions) -> dict[str, str]:
-        """The overrides of --config; raises ValueError for what is not key=val, InvalidConfigurationException."""
+        """The overrides of --config; raises IllegalArgumentException or InvalidConfigurationException."""
         pairs = [re.split(r"\s*=\s*", config) for config in opts.options.config or ()]
         if any(len(pair) != 2 for pair in pairs):
-            raise ValueError(
+            raise IllegalArgumentException(
                 'requirement failed: Invalid topic config: all configs to be added must be in the format "key=val".'
             )
         props = {key.strip(): value.strip() for key, value in pairs}
@@ -280,7 +284,11 @@ def select_topics(all_topics: Collection[str], spec: str | None) -> list[str]:
     if spec is None:
         return sorted(all_topics)
     text = re.sub(r"^[\"']+|[\"']+$", "", spec.strip().replace(",", "|").replace(" ", ""))
-    return sorted(topic for topic in all_topics if re.fullmatch(text, topic))
+    try:
+        pattern = re.compile(text)
+    except re.error:
+        raise RuntimeException(f"{text} is an invalid regex.") from None
+    return sorted(filter(pattern.fullmatch, all_topics))
 
 
 def print_description(

@@ -10,6 +10,8 @@ import sys
 import threading
 from pathlib import Path
 
+from kafka_py.utils.installation import HERE
+
 USAGE = "USAGE: zookeeper-server-start.py [-daemon] [--real] zookeeper.properties"
 PID_FILE = "zookeeper_server.pid"
 
@@ -31,9 +33,10 @@ def main(arguments: list[str]) -> int:
     if len(files) != 1:
         print(USAGE, file=sys.stderr)
         return 1
-    path = Path(files[0])
-    if not path.exists():
-        print(f"Invalid config, exiting abnormally: {path} file is missing", file=sys.stderr)
+    try:
+        path = Path(HERE.find_config(files[0]))
+    except FileNotFoundError as e:
+        print(f"Invalid config, exiting abnormally: {files[0]} file is missing\n{e}", file=sys.stderr)
         return 2
     return _run_apache(path) if real else _run_embedded(read_properties(path))
 

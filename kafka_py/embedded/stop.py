@@ -6,6 +6,7 @@ Without a file all of this machine's are stopped, as Kafka's script does; with o
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -13,7 +14,8 @@ from pathlib import Path
 
 from kafka_py.embedded.main import PID_FILE, read_properties
 
-_MARKS = ("zookeeper-server-start.py", "kafka_py.embedded.main", "org.apache.zookeeper.server.quorum.QuorumPeerMain")
+# bin/zookeeper-server-start.py or the installed command, python -m, and Apache's
+_SERVER = re.compile(r"(^|[\s/])(zookeeper-server-start(\.py|\.sh)?|kafka_py\.embedded\.main|\S*\.QuorumPeerMain)\s")
 
 
 def main(arguments: list[str]) -> int:
@@ -36,7 +38,7 @@ def _of_data_dir(properties: Path) -> list[int]:
 
 
 def _all() -> list[int]:
-    return [pid for pid, line in _processes() if pid != os.getpid() and any(mark in line for mark in _MARKS)]
+    return [pid for pid, line in _processes() if pid != os.getpid() and _SERVER.search(line + " ")]
 
 
 def _processes() -> list[tuple[int, str]]:

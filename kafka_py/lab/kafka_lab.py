@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import pathlib
+import re
 import signal
 import sys
 import urllib.parse
@@ -20,8 +21,10 @@ from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Produ
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from kafka_py.common.utils.time import Time
-from kafka_py.testing.local_cluster import ROOT, LocalBroker, LocalCluster
+from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
+from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE, Form, how_to_compile
 from kafka_py.utils.concurrent import CountDownLatch
+from kafka_py.utils.installation import HERE
 from kafka_py.xray.request_journal import STAMPS
 
 TOPIC = "lab"
@@ -37,9 +40,17 @@ _STATIONS = {
 }
 
 
+_FORM = re.compile(r"INFO Request path: (.*) \(kafka\.Kafka\$\)")
+
+
+def default_file() -> pathlib.Path:
+    """What is sent when nobody names a file: the README of a clone, this very source where there is none."""
+    return HERE.root / "README.md" if HERE.is_clone else pathlib.Path(__file__)
+
+
 def parse(args: Sequence[str]) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="kafka-lab.py", description=__doc__.split("\n", 1)[0])
-    parser.add_argument("file", nargs="?", default=str(ROOT / "README.md"), help="its lines are produced")
+    parser.add_argument("file", nargs="?", default=str(default_file()), help="its lines are produced")
     parser.add_argument("--brokers", type=int, default=1, help="how many brokers (default 1)")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="of the first broker; 0 = any free port")
     parser.add_argument("--zookeeper", default="embedded", help="embedded, real, or the address of one that runs")
@@ -79,6 +90,7 @@ class KafkaLab:
             for broker in cluster.brokers:
                 say(f"  broker {broker.id}: pid {broker.process.pid}, log.dirs {broker.properties['log.dirs']},")
                 say(f"            log {broker.process.output}, metrics http://127.0.0.1:{broker.metrics_port}/metrics")
+            say(form_line(cluster.brokers[0].process.text()))
             good = self._round_trip(cluster, lines)
             if not options.once:
                 self._stay_up(cluster)
@@ -102,10 +114,10 @@ class KafkaLab:
         servers = cluster.bootstrap_servers
         who = "The broker stays" if len(cluster.brokers) == 1 else "The brokers stay"
         say(f"\n{who} up until Ctrl-C. In another terminal:")
-        say(f"  bin/kafka-console-producer.py --broker-list {servers} --topic {self._options.topic}")
+        say(f"  {HERE.name_of('kafka-console-producer')} --broker-list {servers} --topic {self._options.topic}")
         reading = f"--bootstrap-server {servers} --topic {self._options.topic} --from-beginning"
-        say(f"  bin/kafka-console-consumer.py {reading}")
-        say(f"  bin/kafka-topics.py --zookeeper {cluster.zookeeper_connect} --describe")
+        say(f"  {HERE.name_of('kafka-console-consumer')} {reading}")
+        say(f"  {HERE.name_of('kafka-topics')} --zookeeper {cluster.zookeeper_connect} --describe")
         say(f"  kcat -b {servers} -L")
         up = list(cluster.brokers)
         try:
@@ -125,11 +137,24 @@ class KafkaLab:
             if left:
                 others = f"Broker{'s' if len(left) > 1 else ''} {', '.join(str(other.id) for other in left)}"
                 say(f"  {others} and ZooKeeper stay up. Who leads now, and to start it again:")
-                say(f"  bin/kafka-topics.py --zookeeper {cluster.zookeeper_connect} --describe")
-                say(f"  bin/kafka-server-start.py {broker.home / 'server.properties'}")
+                say(f"  {HERE.name_of('kafka-topics')} --zookeeper {cluster.zookeeper_connect} --describe")
+                say(f"  {HERE.name_of('kafka-server-start')} {broker.home / 'server.properties'}")
             else:
                 say("  No broker is left: stopping.")
         return left
+
+
+def form_line(output: str) -> str:
+    """Which form of the request path a broker runs, by what it printed, and how to get the other."""
+    told = _FORM.search(output)
+    form = told[1] if told is not None else "unknown"
+    if form == Form.SWITCHED_OFF.value:
+        other = f"without {ENVIRONMENT_VARIABLE}=0 compiled modules are used where there are some"
+    elif form.startswith("interpreted"):
+        other = f"for about twice the requests per second {how_to_compile()}"
+    else:
+        other = f"{ENVIRONMENT_VARIABLE}=0 runs the sources"
+    return f"Request path: {form}; {other}."
 
 
 def say(text: str) -> None:

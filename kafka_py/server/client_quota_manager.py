@@ -12,9 +12,11 @@ from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from kafka_py.common.metrics.metrics import Metrics
+    from kafka_py.common.metrics.quota import Quota
     from kafka_py.common.utils.time import Time
     from kafka_py.server.quota_type import QuotaType
 
+_DEFAULT = "<default>"
 _LONG_MAX = 2**63 - 1
 _INT_MAX = 2**31 - 1
 
@@ -35,15 +37,31 @@ class ClientQuotaManagerConfig(NamedTuple):
         return self.quota_bytes_per_second_default == _LONG_MAX
 
 
+class QuotaId(NamedTuple):
+    """Whose quota it is: a user's, a client id's, or a user's with that client id.
+
+    Mirrors: kafka.server.QuotaId
+    """
+
+    sanitized_user: str | None
+    client_id: str | None
+    sanitized_client_id: str | None
+
+    def __str__(self) -> str:
+        user = {None: "", _DEFAULT: "default user "}.get(self.sanitized_user, f"user {self.sanitized_user} ")
+        return user + {None: "", _DEFAULT: "default client-id"}.get(self.client_id, f"client-id {self.client_id}")
+
+
 class ClientQuotaManager(Logging):
-    """Measures what clients send or get and delays the responses of those above their quota.
+    """Knows the quotas of clients; later it measures what they send or get and delays those that are above theirs.
 
     Mirrors: kafka.server.ClientQuotaManager
-    Thread: request handlers.
+    Thread: request handlers; updates come from the thread of config notifications.
+    Differs: no quota is enforced; a quota that is set is told of as a warning, once for each value.
     Left out: start, doWork, recordAndThrottleOnQuotaViolation, recordNoThrottle, quotaEntity,
         quotaEntityWithMultipleQuotaLevels, quota, throttleTime, measurableAsRate, getOrCreateQuotaSensors,
-        getThrottleTimeSensorName, getQuotaSensorName, getQuotaMetricConfig, getOrCreateSensor, updateQuota,
-        clientRateMetricName, throttleMetricName -- stage 6; until then there are no quotas, which is Kafka's default
+        getThrottleTimeSensorName, getQuotaSensorName, getQuotaMetricConfig, getOrCreateSensor, clientRateMetricName,
+        throttleMetricName -- stage 6; until then no quota is enforced, as with Kafka's defaults
     """
 
     def __init__(
@@ -61,6 +79,7 @@ class ClientQuotaManager(Logging):
         self.time = time  # const
         self.thread_name_prefix = thread_name_prefix  # const
         self.quotas_enabled = False  # const
+        self._overridden_quota: dict[QuotaId, Quota] = {}  # thread: config notifications
         if not config.unlimited:
             self.warn("The default %s quota is not enforced by this version.", api_key)
 
@@ -70,6 +89,23 @@ class ClientQuotaManager(Logging):
         """Count the bytes and call back with the throttle time in ms, at once unless the quota is violated."""
         callback(0)
         return 0
+
+    def update_quota(
+        self,
+        sanitized_user: str | None,
+        client_id: str | None,
+        sanitized_client_id: str | None,
+        quota: Quota | None,
+    ) -> None:
+        """Take over a quota that was set, or (None) removed, in ZooKeeper."""
+        quota_id = QuotaId(sanitized_user, client_id, sanitized_client_id)
+        if quota is None:
+            if self._overridden_quota.pop(quota_id, None) is not None:
+                self.info("Removing %s quota for %s", self.quota_type, quota_id)
+        elif self._overridden_quota.get(quota_id) != quota:
+            self._overridden_quota[quota_id] = quota
+            self.info("Changing %s quota for %s to %s", self.quota_type, quota_id, quota.bound())
+            self.warn("The %s quota for %s is not enforced by this version.", self.quota_type, quota_id)
 
     def shutdown(self) -> None:
         """Stop delaying responses."""

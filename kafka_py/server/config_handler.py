@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Protocol
 
 from kafka_py.api.api_version import ApiVersion
+from kafka_py.common.errors import IllegalArgumentException
 from kafka_py.common.metrics.quota import Quota
+from kafka_py.common.utils.sanitizer import Sanitizer
 from kafka_py.log.log_config import LogConfig, ThrottledReplicaListValidator
 from kafka_py.server.config_type import ConfigEntityName
 from kafka_py.server.dynamic_config import DynamicConfig
@@ -18,6 +20,7 @@ from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from kafka_py.log.log_manager import LogManager
+    from kafka_py.security.credential_provider import CredentialProvider
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.quota_factory import QuotaFactory
     from kafka_py.server.replication_quota_manager import ReplicationQuotaManager
@@ -100,6 +103,66 @@ class TopicConfigHandler(Logging):
             config.inter_broker_protocol_version_string,
         )
         return {name}
+
+
+class QuotaConfigHandler:
+    """Gives the quotas of users and clients to their managers.
+
+    Mirrors: kafka.server.QuotaConfigHandler
+    Thread: /config/changes-event-process-thread.
+    """
+
+    def __init__(self, quota_managers: QuotaFactory.QuotaManagers) -> None:
+        """Work on these."""
+        self._quota_managers = quota_managers  # const
+
+    def update_quota_config(
+        self, sanitized_user: str | None, sanitized_client_id: str | None, config: Mapping[str, str]
+    ) -> None:
+        """Take over the three quotas; one that is not in the config is removed."""
+        client_id = None if sanitized_client_id is None else Sanitizer.desanitize(sanitized_client_id)
+        names, managers = DynamicConfig.Client, self._quota_managers
+        for prop, manager in (
+            (names.PRODUCER_BYTE_RATE_OVERRIDE_PROP, managers.produce),
+            (names.CONSUMER_BYTE_RATE_OVERRIDE_PROP, managers.fetch),
+            (names.REQUEST_PERCENTAGE_OVERRIDE_PROP, managers.request),
+        ):
+            quota = Quota.upper_bound(float(config[prop])) if prop in config else None
+            manager.update_quota(sanitized_user, client_id, sanitized_client_id, quota)
+
+
+class ClientIdConfigHandler(QuotaConfigHandler):
+    """Quotas of client ids.
+
+    Mirrors: kafka.server.ClientIdConfigHandler
+    """
+
+    def process_config_changes(self, sanitized_client_id: str, client_config: Mapping[str, str]) -> None:
+        """The quotas of that (sanitized) client id as they are now."""
+        self.update_quota_config(None, sanitized_client_id, client_config)
+
+
+class UserConfigHandler(QuotaConfigHandler):
+    """Quotas of users, and of clients of users; the users' SCRAM credentials.
+
+    Mirrors: kafka.server.UserConfigHandler
+    """
+
+    def __init__(self, quota_managers: QuotaFactory.QuotaManagers, credential_provider: CredentialProvider) -> None:
+        """Work on these."""
+        super().__init__(quota_managers)
+        self.credential_provider = credential_provider  # const
+
+    def process_config_changes(self, quota_entity_path: str, config: Mapping[str, str]) -> None:
+        """The settings of `user` or `user/clients/client`; raises IllegalArgumentException for another path."""
+        entities = quota_entity_path.split("/")
+        if len(entities) not in (1, 3):
+            raise IllegalArgumentException(f"Invalid quota entity path: {quota_entity_path}")
+        sanitized_user = entities[0]
+        sanitized_client_id = entities[2] if len(entities) == 3 else None
+        self.update_quota_config(sanitized_user, sanitized_client_id, config)
+        if sanitized_client_id is None and sanitized_user != ConfigEntityName.DEFAULT:
+            self.credential_provider.update_credentials(Sanitizer.desanitize(sanitized_user), config)
 
 
 class BrokerConfigHandler(Logging):

@@ -133,7 +133,7 @@ class DynamicConfigManager(Logging):
         )  # const
 
     def process(self, entity_type: str, entity: str, entity_config: Mapping[str, str]) -> None:
-        """Let the handler of the kind take over; kinds without one (quotas, credentials) do not matter here yet."""
+        """Let the handler of the kind take over; a kind without one is left alone."""
         handler = self._config_handlers.get(entity_type)
         if handler is None:
             self.debug("No handler for changes of %s", entity_type)

@@ -37,7 +37,7 @@ class KafkaApis(KafkaApisRecords):
         ApiKeys.STOP_REPLICA: ApiHandler("handle_stop_replica_request", 0, 0),
         ApiKeys.UPDATE_METADATA: ApiHandler("handle_update_metadata_request", 0, 4),
         ApiKeys.CONTROLLED_SHUTDOWN: ApiHandler("handle_controlled_shutdown_request", 0, 1),
-        ApiKeys.FIND_COORDINATOR: ApiHandler("handle_find_coordinator_request", 0, 1),
+        ApiKeys.FIND_COORDINATOR: ApiHandler("handle_find_coordinator_request", 0, 0),
         ApiKeys.API_VERSIONS: ApiHandler("handle_api_versions_request", 0, 3),
         ApiKeys.CREATE_TOPICS: ApiHandler("handle_create_topics_request", 0, 2),
         ApiKeys.DELETE_TOPICS: ApiHandler("handle_delete_topics_request", 0, 1),

@@ -104,6 +104,7 @@ class KafkaApisBase(ApiRequestHandler, Logging):
         self.metadata_support = metadata_support  # const
         self.log_ident = f"[KafkaApi-{broker_id}] "  # const
         self._admin_zk_client = AdminZkClient(zk_client)  # const
+        self._told_of_coordinator = False  # volatile: request handlers; two at once tell it twice
         self._handlers: dict[ApiKeys, Callable[[Request], None]] = {
             key: getattr(self, handler.name) for key, handler in self.HANDLERS.items()
         }  # const

@@ -190,7 +190,12 @@ class KafkaApisMetadata(KafkaApisAdmin):
     # -- FindCoordinator --------------------------------------------------------------------------------------------
 
     def handle_find_coordinator_request(self, request: Request) -> None:
-        """Name the broker that coordinates a group or a transactional id: none, as long as there is no coordinator."""
+        """Name the broker that coordinates a group or a transactional id: none, as long as there is no coordinator.
+
+        Only version 0 is offered, which knows groups alone: who wants a coordinator of transactions is refused by its
+        own client, at once. Version 0 has to be there: librdkafka compresses with lz4 only for brokers that have it,
+        and its consumers that only assign() fail after any error but this.
+        """
         find_request = request.body(FindCoordinatorRequest)
         kind = find_request.coordinator_type()
         if kind is FindCoordinatorRequest.CoordinatorType.GROUP:
@@ -207,6 +212,14 @@ class KafkaApisMetadata(KafkaApisAdmin):
             return
         metadata = self._get_or_create_internal_topic(topic, request.context.listener_name)
         self.debug("Coordinator topic %s: %s", topic, metadata.error)
+        if not self._told_of_coordinator:
+            self._told_of_coordinator = True
+            self.warn(
+                "Client %s asks for the coordinator of %s: this version has none, subscriptions and commits wait for "
+                "ever (only the first such client is told of)",
+                request.header.client_id,
+                find_request.coordinator_key(),
+            )
 
         def create_response(request_throttle_ms: int) -> AbstractResponse:
             response_body = FindCoordinatorResponse(

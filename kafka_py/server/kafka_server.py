@@ -48,7 +48,13 @@ from kafka_py.server.broker_states import (
     Starting,
 )
 from kafka_py.server.broker_topic_stats import BrokerTopicStats
-from kafka_py.server.config_handler import BrokerConfigHandler, ConfigHandler, TopicConfigHandler
+from kafka_py.server.config_handler import (
+    BrokerConfigHandler,
+    ClientIdConfigHandler,
+    ConfigHandler,
+    TopicConfigHandler,
+    UserConfigHandler,
+)
 from kafka_py.server.config_type import ConfigType
 from kafka_py.server.dynamic_config_manager import DynamicConfigManager
 from kafka_py.server.fetch_session import FetchManager, FetchSessionCache
@@ -357,8 +363,11 @@ class KafkaServer(KafkaServerIdentity):
     def _start_dynamic_config_manager(self) -> None:
         assert self.log_manager is not None
         assert self.quota_managers is not None
+        assert self.credential_provider is not None
         self.dynamic_config_handlers = {
             ConfigType.TOPIC: TopicConfigHandler(self.log_manager, self.config, self.quota_managers),
+            ConfigType.CLIENT: ClientIdConfigHandler(self.quota_managers),
+            ConfigType.USER: UserConfigHandler(self.quota_managers, self.credential_provider),
             ConfigType.BROKER: BrokerConfigHandler(self.config, self.quota_managers),
         }
         self.dynamic_config_manager = DynamicConfigManager(self.zk_client, self.dynamic_config_handlers)

@@ -1,4 +1,4 @@
-"""A ZooKeeper and some brokers on this machine, each a process of its own, started through bin/ as a user would.
+"""A ZooKeeper and some brokers on this machine, each a process of its own, started by the commands that users have.
 
 Used by the lab, the integration tests and the benchmarks. Nothing here knows the broker's insides: processes are
 started, watched through what they print, and stopped or killed by signals.
@@ -14,14 +14,14 @@ import signal
 import socket
 import struct
 import subprocess
-import sys
 import tempfile
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
 from kafka_py.common.utils.time import Time
+from kafka_py.utils.installation import HERE
 
-ROOT = pathlib.Path(__file__).resolve().parents[2]
+ROOT = HERE.root
 BIN = ROOT / "bin"
 STARTED = re.compile(r"\[KafkaServer id=\d+\] started")
 LISTENING = re.compile(r"Awaiting socket connections on \S*?:(\d+)")
@@ -139,7 +139,7 @@ class LocalBroker:
         path = self.home / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
         since = len(self._process.text()) if self._process is not None else 0
-        command = [sys.executable, str(BIN / "kafka-server-start.py"), str(path)]
+        command = [*HERE.command_line("kafka-server-start"), str(path)]
         env = {"LOG_DIR": str(self.home / "logs"), **(environment or {})}
         self._process = LocalProcess(f"broker-{self.id}", command, self.home, env)
         self._process.wait_for(STARTED, since)
@@ -249,7 +249,7 @@ class LocalCluster:
             f"dataDir={self.home / 'zookeeper'}\nclientPort={chosen}\nclientPortAddress=127.0.0.1\n"
             "maxClientCnxns=0\ntickTime=500\nadmin.enableServer=false\n4lw.commands.whitelist=*\n"
         )
-        command = [sys.executable, str(BIN / "zookeeper-server-start.py"), *(["--real"] if real else []), str(path)]
+        command = [*HERE.command_line("zookeeper-server-start"), *(["--real"] if real else []), str(path)]
         since = len(self.zookeeper.text()) if self.zookeeper is not None else 0
         self.zookeeper = LocalProcess("zookeeper", command, self.home, {"LOG_DIR": str(self.home / "zk-logs")})
         bound = int(self.zookeeper.wait_for(ZOOKEEPER_LISTENING, since)[1])

@@ -22,6 +22,7 @@ from pathlib import Path
 
 from kafka_py.common.utils.time import Time
 from kafka_py.tools.compiled_source import CompileError, prepare
+from kafka_py.tools.compiled_wheel import add_modules, build_distributions, platform_tag
 from kafka_py.utils.compiled import Manifest, compiled_dir, sources_of
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -262,6 +263,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--remove", action="store_true", help="delete what was compiled")
     parser.add_argument("--check", action="store_true", help="only say what is missing; 1 if something is")
+    parser.add_argument(
+        "--wheel",
+        nargs="?",
+        const="dist",
+        metavar="DIR",
+        help="make an sdist, a wheel, and a wheel with the compiled modules for this platform (default: in dist)",
+    )
     wanted = parser.parse_args(arguments)
     if wanted.remove:
         print("Removed; the broker runs its sources" if remove(ROOT) else "There is nothing compiled")
@@ -269,16 +277,36 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if wanted.check:
         print("\n".join(f"Missing: {what}" for what in missing_tools()) or "All that is needed is there")
         return 1 if missing_tools() else 0
-    print(f"Compiling {len(MODULES)} modules, which takes some minutes ...", flush=True)
-    start = Time.SYSTEM.hi_res_clock_ms()
     try:
-        build(ROOT)
+        if wanted.wheel is None or not is_current(ROOT):
+            _build_and_tell()
+        if wanted.wheel is not None:
+            for file in make_wheels(ROOT, Path(wanted.wheel)):
+                print(file, flush=True)
     except CompileError as e:
         print(e, file=sys.stderr)
         return 1
+    return 0
+
+
+def is_current(root: Path) -> bool:
+    """Whether what is compiled for this interpreter was made from the present sources."""
+    manifest = Manifest.read(compiled_dir(root))
+    return manifest is not None and not manifest.changed(sources_of(root))
+
+
+def make_wheels(root: Path, target: Path) -> list[Path]:
+    """The sdist, the pure wheel and the compiled one, as files in `target`, of a clone in which all is compiled."""
+    sdist, pure = build_distributions(root, target.resolve())
+    return [sdist, pure, add_modules(pure, compiled_dir(root), platform_tag())]
+
+
+def _build_and_tell() -> None:
+    print(f"Compiling {len(MODULES)} modules, which takes some minutes ...", flush=True)
+    start = Time.SYSTEM.hi_res_clock_ms()
+    build(ROOT)
     seconds = (Time.SYSTEM.hi_res_clock_ms() - start) / 1000
     print(f"{len(MODULES)} modules compiled in {seconds:.0f} s: {compiled_dir(ROOT)}", flush=True)
-    return 0
 
 
 if __name__ == "__main__":

@@ -31,6 +31,8 @@ from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser, OptionSet
 
 _TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "CreateTime", TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime"}
+# Those of the old consumer; Kafka's own tool takes them with the new one, too, and does nothing that shows.
+_WITHOUT_EFFECT = ("csv-reporter-enabled", "metrics-dir", "delete-consumer-offsets")
 _POLL_S = 0.5
 _METADATA_TIMEOUT_S = 30
 _EARLIEST = ("earliest", "beginning", "smallest")  # librdkafka knows three words for it
@@ -142,6 +144,9 @@ class ConsumerConfig:
                 "The new consumer is used by default if the --bootstrap-server option is provided.",
                 file=sys.stderr,
             )
+        for name in _WITHOUT_EFFECT:
+            if has(name):
+                print(f"Option {name} has no effect here and is ignored.", file=sys.stderr)
         self.topic: str = value("topic") or ""
         self.whitelist: str | None = value("whitelist")
         self.partition: int | None = value("partition") if has("partition") else None
@@ -183,6 +188,11 @@ class ConsumerConfig:
         self._bootstrap_server = accepts("bootstrap-server", "REQUIRED: The broker to connect to.").with_required_arg()
         accepts("key-deserializer", "Without effect: bytes are printed as they are.").with_required_arg()
         accepts("value-deserializer", "Without effect: bytes are printed as they are.").with_required_arg()
+        accepts("csv-reporter-enabled", "Without effect: the consumer has no metrics for files.")
+        accepts("metrics-dir", "Without effect, as csv-reporter-enabled.").with_required_arg().described_as(
+            "metrics directory"
+        )
+        accepts("delete-consumer-offsets", "Without effect: only the old consumer kept its offsets in ZooKeeper.")
         accepts("enable-systest-events", "Print 'shutdown_complete' at the end.")
         accepts("isolation-level", "read_committed or read_uncommitted.").with_required_arg().defaults_to(
             "read_uncommitted"

@@ -14,6 +14,7 @@ from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka import KafkaException as ClientException
 
 from kafka_py.common.errors import KafkaException
+from kafka_py.common.utils.throwables import stack_trace
 from kafka_py.common.utils.utils import get_port, load_props
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser, OptionSet
@@ -248,7 +249,7 @@ def main(args: list[str]) -> int:
         while (record := reader.read_message()) is not None:
             producer.send(record)
     except KafkaException as e:
-        print(e, file=sys.stderr)
+        print(stack_trace(e), end="", file=sys.stderr)
         status = 1
     except KeyboardInterrupt:
         print(file=sys.stderr)

@@ -201,12 +201,15 @@ class Log4jConfigurator:
 
     @staticmethod
     def configure_from_environment(
-        default_file: str, environ: MutableMapping[str, str] | None = None, base_dir: str = "."
+        default_file: str, environ: MutableMapping[str, str] | None = None, logs_dir: str = "logs"
     ) -> Log4jConfigurator:
-        """As Kafka's start scripts do: KAFKA_LOG4J_OPTS may name the file and set properties, LOG_DIR the folder."""
+        """As Kafka's start scripts do: KAFKA_LOG4J_OPTS may name the file and set properties, LOG_DIR the folder.
+
+        `logs_dir` is the folder when nobody names one.
+        """
         environ = os.environ if environ is None else environ
         properties = system_properties(environ.get("KAFKA_LOG4J_OPTS", ""))
-        properties.setdefault("kafka.logs.dir", environ.get("LOG_DIR") or os.path.join(base_dir, "logs"))
+        properties.setdefault("kafka.logs.dir", environ.get("LOG_DIR") or logs_dir)
         location = properties.get("log4j.configuration", default_file)
         return Log4jConfigurator.configure(re.sub(r"^file:(//)?", "", location), properties)
 

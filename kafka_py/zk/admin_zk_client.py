@@ -14,6 +14,7 @@ from kafka_py.admin.rack_aware_mode import RackAwareMode
 from kafka_py.common.errors import (
     AdminOperationException,
     BrokerNotAvailableException,
+    IllegalArgumentException,
     InvalidPartitionsException,
     InvalidReplicaAssignmentException,
     InvalidTopicException,
@@ -249,7 +250,7 @@ class AdminZkClient(Logging):
     # ----- configurations -----
 
     def change_configs(self, entity_type: str, entity_name: str, configs: Mapping[str, str]) -> None:
-        """Replace the overrides of a topic, client, user or broker; raises ValueError for another type or a bad id."""
+        """Replace the overrides of a topic, client, user or broker; raises for another type or a bad id."""
         if entity_type == ConfigType.TOPIC:
             self.change_topic_config(entity_name, configs)
         elif entity_type == ConfigType.CLIENT:
@@ -259,7 +260,7 @@ class AdminZkClient(Logging):
         elif entity_type == ConfigType.BROKER:
             self.change_broker_config([_parse_broker(entity_name)], configs)
         else:
-            raise ValueError(
+            raise IllegalArgumentException(
                 f"{entity_type} is not a known entityType. Should be one of {ConfigType.TOPIC}, {ConfigType.CLIENT}, "
                 f"{ConfigType.BROKER}"
             )
@@ -348,10 +349,10 @@ class AdminZkClient(Logging):
 def _parse_broker(broker: str) -> int:
     try:
         return int(broker)
-    except ValueError as e:
-        raise ValueError(
+    except ValueError:
+        raise IllegalArgumentException(
             f"Error parsing broker {broker}. The broker's Entity Name must be a single integer value"
-        ) from e
+        ) from None
 
 
 def _scala_map(assignment: Assignment) -> str:

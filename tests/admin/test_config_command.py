@@ -247,7 +247,7 @@ def test_describe_and_exit_status(zk: KafkaZkClient, topic: str, zk_connect: str
     assert main([*line, "--alter", "--entity-name", "none", "--add-config", "retention.ms=1"]) == 1
     err = capsys.readouterr().err
     assert err.startswith("Error while executing config command with args '--zookeeper")
-    assert 'Topic "none" does not exist.' in err
+    assert err.splitlines()[1:] == ['kafka.admin.AdminOperationException: Topic "none" does not exist.']
 
 
 def test_users_that_only_have_clients_with_quotas_are_left_out(

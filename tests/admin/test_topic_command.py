@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaError, KafkaException
 
 from kafka_py.admin.admin_client_topic_service import AdminClientTopicService
 from kafka_py.admin.topic_command import TopicCommand, select_topics
@@ -198,7 +199,9 @@ def test_command_lines_that_are_refused(line: str, message: str, capsys: Capture
     assert message in capsys.readouterr().err
 
 
-def test_main_connects_and_exits(zk_connect: str, zk: KafkaZkClient, capsys: Capture) -> None:
+def test_main_connects_and_exits(
+    zk_connect: str, zk: KafkaZkClient, capsys: Capture, caplog: pytest.LogCaptureFixture
+) -> None:
     for factor, code, output in (
         ("1", 0, 'Created topic "fine".\n'),
         ("9", 1, "Error while executing topic command : Replication factor: 9 larger than available brokers: 3.\n"),
@@ -209,6 +212,13 @@ def test_main_connects_and_exits(zk_connect: str, zk: KafkaZkClient, capsys: Cap
             TopicCommand.main(line.split())
         assert raised.value.code == code
         assert capsys.readouterr().out == output
+    # as Kafka's: the class and the message, for the stack is of no use to who has asked for too much
+    (record,) = caplog.records
+    assert (record.name, record.levelname, record.exc_info) == ("kafka.admin.TopicCommand$", "ERROR", None)
+    assert record.getMessage() == (
+        "org.apache.kafka.common.errors.InvalidReplicationFactorException: "
+        "Replication factor: 9 larger than available brokers: 3.\n"
+    )
     assert zk.get_all_topics_in_cluster == ["fine"]
 
 
@@ -282,3 +292,19 @@ def test_the_same_through_a_broker(capsys: Capture) -> None:
     )
     with pytest.raises(ValueError, match="Topic absent does not exist"):
         service.run("delete", options("--topic absent"))
+
+
+@pytest.mark.parametrize(
+    ("code", "raised"),
+    [(KafkaError.TOPIC_ALREADY_EXISTS, TopicExistsException), (KafkaError._TRANSPORT, KafkaException)],
+)
+def test_what_a_broker_answers_is_its_exception(code: int, raised: type[Exception]) -> None:
+    class Failed(Future):
+        def result(self, timeout: float) -> Any:
+            raise KafkaException(KafkaError(code, "Topic 'new' already exists."))
+
+    admin = FakeAdminClient()
+    admin.create_topics = lambda topics: {"new": Failed()}  # type: ignore[method-assign]
+    line = "--bootstrap-server b --topic new --partitions 2 --replication-factor 1"
+    with pytest.raises(raised, match=r"Topic 'new' already exists\."):
+        AdminClientTopicService(admin).run("create", options(line))

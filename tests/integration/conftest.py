@@ -23,8 +23,8 @@ SMALL = {
 
 
 def zookeeper_kinds() -> list[object]:
-    real = pytest.param("real", marks=[pytest.mark.zookeeper])
-    return ["embedded", real] if find_java() is not None else ["embedded"]
+    no_java = pytest.mark.skipif(find_java() is None, reason="no Java runtime for Apache ZooKeeper")
+    return ["embedded", pytest.param("real", marks=[pytest.mark.zookeeper, no_java])]
 
 
 @pytest.fixture(scope="session")

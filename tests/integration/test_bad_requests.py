@@ -307,10 +307,9 @@ def test_delete_twice(broker: LocalBroker, connection: Connection) -> None:
 
 
 @pytest.mark.parametrize("key", [b"", b"group", b"\xff\0", b"x" * 32767], ids=shown)
-@pytest.mark.parametrize("kind", [0, 1])
-def test_find_coordinator(connection: Connection, key: bytes, kind: int) -> None:
+def test_find_coordinator(connection: Connection, key: bytes) -> None:
     """0, or 15 while there is no coordinator; any key will do."""
-    assert codes(connection.call(FIND_COORDINATOR, 1, string(key) + i8(kind)))[0] in (0, 15)
+    assert codes(connection.call(FIND_COORDINATOR, 0, string(key)))[0] in (0, 15)
 
 
 @pytest.mark.parametrize(

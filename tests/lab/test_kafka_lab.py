@@ -1,4 +1,4 @@
-"""The lab stays up while brokers come to their ends."""
+"""The lab says which form runs, and stays up while brokers come to their ends."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from kafka_py.lab import kafka_lab
-from kafka_py.lab.kafka_lab import KafkaLab, create_topic, parse, replication_factor
+from kafka_py.lab.kafka_lab import KafkaLab, create_topic, default_file, form_line, parse, replication_factor
 from kafka_py.testing.local_cluster import LocalProcess
+from kafka_py.utils.compiled import Form
 
 
 class Stop:
@@ -104,3 +105,24 @@ def test_how_a_process_has_ended(tmp_path: pathlib.Path) -> None:
     killed.kill()
     exited._process.wait()
     assert (exited.how_it_ended, killed.how_it_ended) == ("exit status 3", "SIGKILL")
+
+
+@pytest.mark.parametrize(
+    ("form", "how"),
+    [
+        ("84 compiled modules", "KAFKA_PY_COMPILED=0 runs the sources"),
+        (Form.NOT_BUILT.value, "run bin/kafka-compile.py"),
+        (Form.STALE.value, "run bin/kafka-compile.py"),
+        (Form.SWITCHED_OFF.value, "without KAFKA_PY_COMPILED=0 compiled modules are used"),
+    ],
+)
+def test_which_form_runs_and_how_to_get_the_other(form: str, how: str) -> None:
+    said = form_line(f"first\n[2018-07-06 00:00:00,000] INFO Request path: {form} (kafka.Kafka$)\nlast\n")
+    assert said.startswith(f"Request path: {form}; ")
+    assert how in said
+    assert "\n" not in said
+
+
+def test_the_readme_of_the_clone_is_sent() -> None:
+    assert default_file().name == "README.md"
+    assert default_file().is_file()

@@ -13,6 +13,7 @@ from kafka_py.common.errors import (
     InvalidTopicException,
     NotLeaderForPartitionException,
     TopicExistsException,
+    UnsupportedVersionException,
 )
 from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -496,13 +497,22 @@ def test_known_topics_are_deleted(apis: Apis) -> None:
 # -- Coordinators ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "kind", [FindCoordinatorRequest.CoordinatorType.GROUP, FindCoordinatorRequest.CoordinatorType.TRANSACTION]
-)
-def test_there_is_no_coordinator_yet(apis: Apis, kind: FindCoordinatorRequest.CoordinatorType) -> None:
-    response = apis.handle(FindCoordinatorRequest.Builder(kind, "g").build(1))
-    assert response.error() is Errors.COORDINATOR_NOT_AVAILABLE
-    assert response.node().is_empty()
+def test_there_is_no_coordinator_yet_and_the_log_says_so_once(apis: Apis, caplog: pytest.LogCaptureFixture) -> None:
+    group = FindCoordinatorRequest.CoordinatorType.GROUP
+    for name in ("g", "h"):
+        response = apis.handle(FindCoordinatorRequest.Builder(group, name).build(0))
+        assert response.error() is Errors.COORDINATOR_NOT_AVAILABLE
+        assert response.node().is_empty()
+    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
+    assert "asks for the coordinator of g: this version has none" in warning
+
+
+def test_transactions_are_refused_by_the_client_itself() -> None:
+    """Of version 0 there is none for transactional ids; librdkafka's lz4 depends on that there is version 0."""
+    handler = KafkaApis.HANDLERS[ApiKeys.FIND_COORDINATOR]
+    assert (handler.min_version, handler.max_version) == (0, 0)
+    with pytest.raises(UnsupportedVersionException):
+        FindCoordinatorRequest.Builder(FindCoordinatorRequest.CoordinatorType.TRANSACTION, "t").build(0)
 
 
 def test_producer_ids(apis: Apis) -> None:

@@ -132,3 +132,14 @@ def test_from_beginning_and_another_reset_do_not_go_together(capsys: Capture) ->
     with pytest.raises(SystemExit):
         consume("--topic", "a1", "--from-beginning", "--consumer-property", "auto.offset.reset=latest")
     assert "Can't simultaneously specify --from-beginning" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "options",
+    [["--csv-reporter-enabled"], ["--csv-reporter-enabled", "--metrics-dir", "d"], ["--delete-consumer-offsets"]],
+)
+def test_options_of_the_old_consumer_are_taken_and_do_nothing(options: list[str], capsys: Capture) -> None:
+    config = ConsumerConfig([*BROKER, "--topic", "a1", *options])
+    assert config.topic == "a1"
+    named = [option.removeprefix("--") for option in options if option.startswith("--")]
+    assert capsys.readouterr().err == "".join(f"Option {name} has no effect here and is ignored.\n" for name in named)

@@ -17,11 +17,11 @@ import re
 import shutil
 import struct
 import sys
-import traceback
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, BinaryIO, Protocol, TypeVar
 
 from kafka_py.common.errors import KafkaException
+from kafka_py.common.utils import throwables
 from kafka_py.common.utils.exit import Exit
 from kafka_py.utils.logging import KafkaLogger, get_logger
 
@@ -218,8 +218,8 @@ def props_to_string_map(props: Mapping[Any, Any]) -> dict[str, str]:
 
 
 def stack_trace(e: BaseException) -> str:
-    """The exception as Python prints it."""
-    return "".join(traceback.format_exception(e))
+    """The exception as Java prints it."""
+    return throwables.stack_trace(e)
 
 
 def croak(message: str) -> None:
