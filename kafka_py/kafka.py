@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import logging
 import pathlib
+import platform
 import resource
 import signal
 import sys
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING
 from kafka_py.common.utils.exit import Exit
 from kafka_py.common.utils.kafka_thread import KafkaThread
 from kafka_py.common.utils.utils import load_props
+from kafka_py.utils import free_threading
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.compiled import Compiled, Form
 from kafka_py.utils.concurrent import AtomicBoolean
@@ -97,6 +99,7 @@ class Kafka(Logging):
                 ", ".join(changed[:3]) + (", ..." if len(changed) > 3 else ""),
             )
         cls.logger.info("Request path: %s", Compiled.describe())
+        cls.logger.info("Interpreter: Python %s, %s", platform.python_version(), free_threading.describe())
 
     @classmethod
     def raise_open_file_limit(cls) -> None:

@@ -28,8 +28,11 @@ Sources = dict[str, tuple[int, int]]
 
 
 def compiled_dir(root: Path) -> Path:
-    """Where the extension modules for this interpreter are, if they were made; mypyc reaches into its inner parts."""
-    return root / "build" / "compiled" / f"{sys.implementation.name}-{platform.python_version()}"
+    """Where the extension modules for this interpreter are, if they were made.
+
+    mypyc reaches into its inner parts, and those of a free-threaded build are others.
+    """
+    return root / "build" / "compiled" / f"{sys.implementation.name}-{platform.python_version()}{sys.abiflags}"
 
 
 def sources_of(root: Path) -> Sources:

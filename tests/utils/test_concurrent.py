@@ -775,3 +775,16 @@ class TestTapAndGate:
         finally:
             remove_tap(gate)
         assert gate.held == {}
+
+
+def test_put_if_absent_puts_when_the_key_goes_meanwhile() -> None:
+    class Leaving(ConcurrentHashMap[str, int]):
+        """Another thread removes the key as soon as it has been found."""
+
+        def __contains__(self, key: object) -> bool:
+            found = super().__contains__(key)
+            self.pop("key", None)
+            return found
+
+    leaving = Leaving(key=1)
+    assert leaving.put_if_absent("key", 2) == 1 or leaving["key"] == 2
