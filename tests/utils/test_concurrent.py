@@ -37,6 +37,7 @@ from kafka_py.utils.concurrent import (
     interrupt,
     remove_tap,
 )
+from kafka_py.utils.free_threading import FREE_THREADED
 
 Run = Callable[[Callable[[], object]], threading.Thread]
 
@@ -158,6 +159,7 @@ class TestArrayBlockingQueue:
         assert left.await_(2000)
         assert full.size() == 1
 
+    @pytest.mark.skipif(FREE_THREADED, reason="the ratio is that of an interpreter that specialises; 3.13t does not")
     def test_an_uncontended_pair_costs_little_more_than_simple_queue(self) -> None:
         queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(500)
         plain: SimpleQueue[int] = SimpleQueue()
