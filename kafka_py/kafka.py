@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import logging
 import os
+import platform
 import resource
 import signal
 import sys
@@ -18,6 +19,7 @@ from typing import TYPE_CHECKING
 from kafka_py.common.utils.exit import Exit
 from kafka_py.common.utils.kafka_thread import KafkaThread
 from kafka_py.common.utils.utils import load_props
+from kafka_py.utils import free_threading
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.compiled import Compiled, Form, how_to_compile
 from kafka_py.utils.cpu_affinity import AUTO, pin_process
@@ -115,6 +117,7 @@ class Kafka(Logging):
                 how_to_compile(),
             )
         cls.logger.info("Request path: %s", Compiled.describe())
+        cls.logger.info("Interpreter: Python %s, %s", platform.python_version(), free_threading.describe())
 
     @classmethod
     def raise_open_file_limit(cls) -> None:

@@ -332,7 +332,7 @@ class ZooKeeperServer(Logging):
         self._wakeup: tuple[socket.socket, socket.socket] | None = None  # volatile: startup, shutdown
         self._running = False  # volatile: startup, shutdown
         self.has_failed = False  # volatile: thread of the server
-        self._actions: list[Callable[[], None]] = []  # atomic
+        self._actions: list[Callable[[], None]] = []  # atomic: append, pop
         self._thread: threading.Thread | None = None  # volatile: startup
         self._stopped = CountDownLatch(1)  # const
 

@@ -102,6 +102,7 @@ class Counter(Metric):
 
     def __init__(self) -> None:
         self._cells: dict[int, list[int]] = {}
+        self._zero = 0  # what the cells held when the counter was cleared: nobody but its thread writes a cell
 
     def inc(self, n: int = 1) -> None:
         """Add."""
@@ -117,12 +118,14 @@ class Counter(Metric):
     @property
     def count(self) -> int:
         """The number."""
+        return self._ever() - self._zero
+
+    def _ever(self) -> int:
         return sum([cell[0] for cell in list(self._cells.values())])
 
     def clear(self) -> None:
         """Back to zero."""
-        for cell in list(self._cells.values()):
-            cell[0] = 0
+        self._zero = self._ever()
 
     def attributes(self) -> Attributes:
         """Count."""

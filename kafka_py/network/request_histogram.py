@@ -120,7 +120,7 @@ class RequestTimes:
 
     def __init__(self) -> None:
         self.columns: list[RequestHistogram] = []  # const
-        self._rows: list[tuple[Any, ...]] = []  # atomic
+        self._rows: list[tuple[Any, ...]] = []  # atomic: append, slices; those under _lock
         self._lock = ReentrantLock()
 
     def add_column(self, name: MetricName) -> RequestHistogram:

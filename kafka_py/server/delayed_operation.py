@@ -15,6 +15,7 @@ from typing import Generic, TypeVar
 
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.utils.concurrent import AtomicBoolean, AtomicInteger, ReentrantLock
+from kafka_py.utils.free_threading import FREE_THREADED
 from kafka_py.utils.logging import Logging
 from kafka_py.utils.pool import Pool
 from kafka_py.utils.shutdownable_thread import ShutdownableThread
@@ -77,7 +78,7 @@ class DelayedOperation(TimerTask, Logging):
                     done = self.try_complete()
                 finally:
                     self.lock.release()
-                retry = self._try_complete_pending.get()
+                retry = self._try_complete_pending.get_in_order()
             else:
                 retry = not self._try_complete_pending.get_and_set(True)
             if self.is_completed or not retry:
@@ -98,8 +99,10 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
     Mirrors: kafka.server.DelayedOperationPurgatory
     Thread: ExpirationReaper-{broker}-{purgatory} turns the timer; any thread watches and checks.
     Locks: `_remove_watchers_lock`, so that nobody starts to watch in a list that is being thrown away.
-    Differs: looking a key up takes no lock, for one dict look-up is atomic; so a check of a key that nobody watches
-    costs no more than that. The lock is a plain one. A timer is made if none is given (apply in Scala).
+    Differs: looking a key up takes no lock while there is a GIL, so a check of a key that nobody watches costs no more
+    than one look-up. Without it the lock sees to it that whoever changes a thing and then checks for watchers, and who
+    begins to watch and then looks at the thing, do not miss each other (docs/memory-model.md). The lock is a plain one.
+    A timer is made if none is given (apply in Scala).
     """
 
     def __init__(
@@ -117,9 +120,9 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
         self._reaper_enabled = reaper_enabled  # const
         self._timer_enabled = timer_enabled  # const
         self._watchers_for_key: Pool[Hashable, _Watchers[T]] = Pool(lambda key: _Watchers(self, key))  # atomic
-        # whether anything is watched under a key: one look-up in C, for those who would check with every append
-        self.watches = self._watchers_for_key.contains  # const
         self._remove_watchers_lock = ReentrantLock()
+        # whether anything is watched under a key: one look-up in C, for those who would check with every append
+        self.watches = self._watches_in_order if FREE_THREADED else self._watchers_for_key.contains  # const
         self._estimated_total_operations = AtomicInteger(0)  # atomic
         self._expiration_reaper = _ExpiredOperationReaper(self, broker_id)  # const
         self._metrics_tags = {"delayedOperation": purgatory_name}  # const
@@ -158,8 +161,17 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
 
     def check_and_complete(self, key: Hashable) -> int:
         """Try the operations watched under the key; how many this thread completed."""
-        watchers = self._watchers_for_key.get(key)
+        watchers = self._watchers_in_order(key) if FREE_THREADED else self._watchers_for_key.get(key)
         return 0 if watchers is None else watchers.try_complete_watched()
+
+    def _watchers_in_order(self, key: Hashable) -> _Watchers[T] | None:
+        """Free-threaded: the watchers of a key, looked up after all that this thread has written before."""
+        with self._remove_watchers_lock:
+            return self._watchers_for_key.get(key)
+
+    def _watches_in_order(self, key: Hashable) -> bool:
+        """Free-threaded: whether anything is watched under the key."""
+        return self._watchers_in_order(key) is not None
 
     @property
     def watched(self) -> int:
@@ -228,7 +240,7 @@ class _Watchers(Generic[T]):
     def __init__(self, purgatory: DelayedOperationPurgatory[T], key: Hashable) -> None:
         self._purgatory = purgatory  # const
         self.key = key  # const
-        self._operations: dict[T, None] = {}  # atomic
+        self._operations: dict[T, None] = {}  # atomic: put, pop, list()
 
     @property
     def count_watched(self) -> int:

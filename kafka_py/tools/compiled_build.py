@@ -24,6 +24,7 @@ from kafka_py.common.utils.time import Time
 from kafka_py.tools.compiled_source import CompileError, prepare
 from kafka_py.tools.compiled_wheel import add_modules, build_distributions, platform_tag
 from kafka_py.utils.compiled import Manifest, compiled_dir, sources_of
+from kafka_py.utils.free_threading import FREE_THREADED
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -173,6 +174,11 @@ def build(root: Path, modules: Sequence[str] = MODULES) -> Manifest:
     Raises CompileError if a tool is missing, if mypy or mypyc refuse the prepared copy or if the C compiler fails; the
     former build stays as it was then.
     """
+    if FREE_THREADED:
+        raise CompileError(
+            "This Python is a free-threaded build. What mypyc compiles leans on the GIL for attributes that several "
+            "threads use; the broker runs from its sources here"
+        )
     missing = missing_tools()
     if missing:
         raise CompileError("Nothing can be compiled without " + "\nand without ".join(missing))

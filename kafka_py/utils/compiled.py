@@ -32,8 +32,11 @@ Sources = dict[str, str]
 
 
 def compiled_dir(root: Path) -> Path:
-    """Where the extension modules for this interpreter are, if they were made; mypyc reaches into its inner parts."""
-    return root / "build" / "compiled" / f"{sys.implementation.name}-{platform.python_version()}"
+    """Where the extension modules for this interpreter are, if they were made.
+
+    mypyc reaches into its inner parts, and those of a free-threaded build are others.
+    """
+    return root / "build" / "compiled" / f"{sys.implementation.name}-{platform.python_version()}{sys.abiflags}"
 
 
 def packaged_dir(root: Path) -> Path:

@@ -19,8 +19,8 @@ class ConcurrentHashMap(dict[K, V]):
     """A dict whose compound operations are atomic and which may be walked while it changes.
 
     Mirrors: java.util.concurrent.ConcurrentHashMap
-    Differs: look-ups, `in`, `len` and single assignments are the dict's own, already atomic under the interpreter's
-    lock; keys(), values(), items() and iteration give a snapshot.
+    Differs: look-ups, `in`, `len` and single assignments are the dict's own, which are atomic in either build of the
+    interpreter; keys(), values(), items() and iteration give a snapshot.
     """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
@@ -36,13 +36,14 @@ class ConcurrentHashMap(dict[K, V]):
 
     def put_if_absent(self, key: K, value: V) -> V | None:
         """Map the key unless it is mapped; the value it has already, or None if ours was taken."""
-        if key in self:
-            return self.get(key)
+        old = self.get(key)
+        if old is not None:
+            return old
         with self._lock:
-            if key in self:
-                return self[key]
-            self[key] = value
-            return None
+            old = self.get(key)
+            if old is None:
+                self[key] = value
+            return old
 
     def compute_if_absent(self, key: K, fn: Callable[[K], V]) -> V:
         """The key's value, made by fn once if there is none."""

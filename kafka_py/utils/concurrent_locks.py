@@ -17,6 +17,8 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
+from kafka_py.utils.free_threading import FREE_THREADED
+
 T = TypeVar("T")
 INTERRUPT_SLICE_S = 0.1
 _interrupted: set[int] = set()
@@ -519,6 +521,8 @@ class AtomicReference(Generic[T]):
     """A reference that several threads may swap; compared by identity.
 
     Mirrors: java.util.concurrent.atomic.AtomicReference
+    Differs: `get` is a plain read. It sees what was set before in the order of some lock, but not surely what another
+    thread sets at this moment; who has just written elsewhere, and must not miss that, reads with `get_in_order`.
     """
 
     __slots__ = ("_lock", "_value")
@@ -529,6 +533,13 @@ class AtomicReference(Generic[T]):
 
     def get(self) -> T:
         """The object now."""
+        return self._value
+
+    def get_in_order(self) -> T:
+        """The object now, read after all that this thread has written before: what Java's get always does."""
+        if FREE_THREADED:
+            with self._lock:
+                return self._value
         return self._value
 
     def set(self, value: T) -> None:

@@ -19,8 +19,18 @@ from queue import Empty, SimpleQueue
 from typing import Generic, Protocol, TypeVar
 
 from kafka_py.utils.concurrent_locks import INTERRUPT_SLICE_S, _interrupted, check_interrupted
+from kafka_py.utils.free_threading import FREE_THREADED
 
 T = TypeVar("T")
+
+
+def _snapshot(items: deque[T]) -> list[T]:
+    """What is in a deque that others change: without the GIL one that changes meanwhile refuses to be walked on."""
+    while True:
+        try:
+            return list(items)
+        except RuntimeError:
+            continue
 
 
 class ArrayBlockingQueue(Generic[T]):
@@ -30,6 +40,8 @@ class ArrayBlockingQueue(Generic[T]):
     Locks:   none for the queue as a whole. The free places are the items of a `SimpleQueue`: taking one before an item
         is put makes the bound exact. A consumer that finds nothing waits at a lock of its own. It announces itself
         before it looks again, a producer appends before it looks for waiters: one of the two sees the other.
+        Threads that run side by side need a lock for that, `_turns`, around the announcement and the look for waiters:
+        what one has written before it looks elsewhere is not surely there for the other yet (docs/memory-model.md).
     Differs: one waiter is woken at a time, the one that came last; if it finds more than it takes, it wakes the next.
         So a request costs one change of threads, however many handlers wait.
     """
@@ -46,6 +58,16 @@ class ArrayBlockingQueue(Generic[T]):
             self._places.put(None)
         self._waiters: list[_thread.LockType] = []
         self._waking = False  # somebody is on the way from its wait to the items
+        self._turns = _thread.allocate_lock()  # free-threaded only: for the two above
+
+    def _wake_in_order(self) -> None:
+        """Free-threaded: let one waiter go on, if there is one and none is on its way; call it after an append."""
+        with self._turns:
+            if self._waking or not self._waiters:
+                return
+            self._waking = True
+            turn = self._waiters.pop()
+        turn.release()
 
     def _wake(self) -> None:
         """Let one waiter go on, if there is one."""
@@ -66,7 +88,9 @@ class ArrayBlockingQueue(Generic[T]):
         else:
             _take_interruptibly(self._places)
         self._items.append(item)
-        if self._waiters and not self._waking:
+        if FREE_THREADED:
+            self._wake_in_order()
+        elif self._waiters and not self._waking:
             self._wake()
 
     def put_all(self, items: Iterable[T]) -> None:
@@ -76,11 +100,15 @@ class ArrayBlockingQueue(Generic[T]):
             if places.qsize():
                 places.get()
             else:
-                if self._waiters and not self._waking:
+                if FREE_THREADED:
+                    self._wake_in_order()
+                elif self._waiters and not self._waking:
                     self._wake()
                 _take_interruptibly(places)
             append(item)
-        if self._waiters and not self._waking:
+        if FREE_THREADED:
+            self._wake_in_order()
+        elif self._waiters and not self._waking:
             self._wake()
 
     def offer(self, item: T, timeout_ms: float = 0) -> bool:
@@ -95,7 +123,9 @@ class ArrayBlockingQueue(Generic[T]):
         except Empty:
             return False
         self._items.append(item)
-        if self._waiters and not self._waking:
+        if FREE_THREADED:
+            self._wake_in_order()
+        elif self._waiters and not self._waking:
             self._wake()
         return True
 
@@ -115,7 +145,38 @@ class ArrayBlockingQueue(Generic[T]):
             else:
                 self._places.put(None)
                 return item
-        return self._wait_for_item(timeout_ms) if timeout_ms > 0 else None
+        if timeout_ms <= 0:
+            return None
+        return self._wait_in_order(timeout_ms) if FREE_THREADED else self._wait_for_item(timeout_ms)
+
+    def _wait_in_order(self, timeout_ms: float) -> T | None:
+        """Free-threaded: the oldest item, waiting for one; what _wait_for_item does, with its steps in order."""
+        deadline = time.monotonic_ns() + int(timeout_ms * 1_000_000)
+        left = timeout_ms / 1000
+        items, waiters = self._items, self._waiters
+        while True:
+            turn = _thread.allocate_lock()
+            turn.acquire()
+            with self._turns:
+                waiters.append(turn)
+            if not items and left > 0:
+                turn.acquire(True, left)
+            with self._turns:
+                if turn in waiters:
+                    waiters.remove(turn)
+                else:
+                    self._waking = False
+            try:
+                item = items.popleft()
+            except IndexError:
+                left = (deadline - time.monotonic_ns()) / 1e9
+                if left <= 0:
+                    return None
+                continue
+            if items:
+                self._wake_in_order()
+            self._places.put(None)
+            return item
 
     def _wait_for_item(self, timeout_ms: float) -> T | None:
         deadline = time.monotonic_ns() + int(timeout_ms * 1_000_000)
@@ -273,7 +334,8 @@ class LinkedBlockingDeque(Generic[T]):
 
     Mirrors: java.util.concurrent.LinkedBlockingDeque
     Differs: unbounded. A producer takes the lock only while a consumer sleeps: the consumer announces itself before
-    it looks, the producer appends before it looks, so one of the two sees the other.
+    it looks, the producer appends before it looks, so one of the two sees the other. On a free-threaded build the
+    producer always takes it, for only a lock gives those steps an order there (docs/memory-model.md).
     """
 
     def __init__(self, name: str = "") -> None:
@@ -289,25 +351,25 @@ class LinkedBlockingDeque(Generic[T]):
     def put_last(self, item: T) -> None:
         """Append at the end."""
         self._items.append(item)
-        if self._waiters:
+        if FREE_THREADED or self._waiters:
             self._wake()
 
     def put_first(self, item: T) -> None:
         """Insert before all others."""
         self._items.appendleft(item)
-        if self._waiters:
+        if FREE_THREADED or self._waiters:
             self._wake()
 
     def put(self, item: T) -> None:
         """Append at the end."""
         self._items.append(item)
-        if self._waiters:
+        if FREE_THREADED or self._waiters:
             self._wake()
 
     def put_all(self, items: Iterable[T]) -> None:
         """Append several at the end."""
         self._items.extend(items)
-        if self._waiters:
+        if FREE_THREADED or self._waiters:
             with self._not_empty:
                 self._not_empty.notify_all()
 
@@ -441,7 +503,7 @@ class LinkedBlockingDeque(Generic[T]):
         return len(self._items)
 
     def __iter__(self) -> Iterator[T]:
-        return iter(list(self._items))
+        return iter(_snapshot(self._items))
 
 
 class ConcurrentLinkedQueue(Generic[T]):
@@ -488,7 +550,7 @@ class ConcurrentLinkedQueue(Generic[T]):
         """Remove every item for which the callable answers true; whether any was removed."""
         assert callable(test)
         removed = False
-        for item in list(self._items):
+        for item in _snapshot(self._items):
             if test(item):
                 removed |= self.remove(item)
         return removed
@@ -509,10 +571,10 @@ class ConcurrentLinkedQueue(Generic[T]):
         return len(self._items)
 
     def __iter__(self) -> Iterator[T]:
-        return iter(list(self._items))
+        return iter(_snapshot(self._items))
 
     def __contains__(self, item: object) -> bool:
-        return item in list(self._items)
+        return item in _snapshot(self._items)
 
 
 class Delayed(Protocol):

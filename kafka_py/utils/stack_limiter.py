@@ -16,7 +16,7 @@ _LONGEST = 400
 class StackLimiter:
     """Gives out the stack of each kind of failure once a minute; a line that names the failure comes every time.
 
-    A kind is the exception's class and the place in the code that raised it.
+    A kind is the exception's class and the place in the code that raised it, so there are never many of them.
 
     Thread: any; two at the same moment may both get a stack.
     """
@@ -26,7 +26,7 @@ class StackLimiter:
     def __init__(self, time: Time) -> None:
         """Count by that clock."""
         self._time = time  # const
-        self._shown_at_ms: dict[tuple[type, str, int], int] = {}  # atomic: as many kinds as there are places that raise
+        self._shown_at_ms: dict[tuple[type, str, int], int] = {}  # atomic: get, put
 
     def stack_of(self, e: BaseException, always: bool = False) -> BaseException | None:
         """The exception when its stack is to be logged: `always` (at DEBUG, say), or for the first time in a minute."""

@@ -2,7 +2,8 @@
 
 Ours, no original: a JVM runs its threads side by side. Measured: one thread computing without pause turns an answer
 of 5 us into one of 10 ms; with a yield about every 100 us it stays at 5 us. And a waiting Fetch is answered a third
-sooner if the thread that has completed it lets the network thread run at once.
+sooner if the thread that has completed it lets the network thread run at once. Where there is no interpreter's lock
+nobody waits for it, and these calls do nothing.
 """
 
 from __future__ import annotations
@@ -10,13 +11,17 @@ from __future__ import annotations
 import os
 import time
 
+from kafka_py.utils.free_threading import gil_enabled
+
+_GIL = gil_enabled()
 _sleep = time.sleep  # noqa: TID251  # not to wait: sleep(0) gives the interpreter's lock away and takes it back
 _now = time.perf_counter_ns
 
 
 def yield_gil() -> None:
     """Let another thread run; call about every 100 us of computing."""
-    _sleep(0)
+    if _GIL:
+        _sleep(0)
 
 
 def yield_core() -> None:
@@ -24,7 +29,8 @@ def yield_core() -> None:
 
     Unlike yield_gil, which takes the lock back before the woken thread has got as far as asking for it.
     """
-    os.sched_yield()
+    if _GIL:
+        os.sched_yield()
 
 
 class GilYielder:
@@ -40,6 +46,6 @@ class GilYielder:
         """Yield if the interval has passed since the last time; whether it did."""
         if _now() - self._last_ns < self._interval_ns:
             return False
-        _sleep(0)
+        yield_gil()
         self._last_ns = _now()
         return True

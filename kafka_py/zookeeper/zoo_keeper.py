@@ -179,7 +179,7 @@ class _Reply:
         self._callback = callback  # const
         self._on_value = on_value  # const
         self._on_error = on_error  # const
-        self._unanswered = [True]  # atomic: who pops it answers
+        self._unanswered = [True]  # atomic: pop; who gets it answers
 
     def set(self, value: Any = None) -> None:
         if self._is_first():

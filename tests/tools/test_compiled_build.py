@@ -9,7 +9,8 @@ import textwrap
 
 import pytest
 
-from kafka_py.tools.compiled_build import MODULES, main, remove
+from kafka_py.tools import compiled_build
+from kafka_py.tools.compiled_build import MODULES, build, main, remove
 from kafka_py.tools.compiled_source import CompileError, Hierarchy, Preparation, prepare
 from kafka_py.utils.compiled import compiled_dir
 
@@ -182,3 +183,9 @@ def test_what_was_compiled_can_be_removed(tmp_path: pathlib.Path) -> None:
     assert remove(tmp_path)
     assert not remove(tmp_path)
     assert not compiled_dir(tmp_path).exists()
+
+
+def test_nothing_is_compiled_for_a_free_threaded_build(tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compiled_build, "FREE_THREADED", True)
+    with pytest.raises(CompileError, match="free-threaded"):
+        build(tmp_path)

@@ -138,3 +138,8 @@ def test_insisting_on_what_is_stale_fails_too(built: pathlib.Path) -> None:
     (built / "kafka_py/new.py").write_text("")
     with pytest.raises(CompiledMissingError, match="the sources have changed"):
         Compiled.choose(built, "1")
+
+
+def test_builds_of_python_do_not_find_each_others_modules(built: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys, "abiflags", "t" if sys.abiflags == "" else "")
+    assert Compiled.choose(built, None) is Form.NOT_BUILT

@@ -38,6 +38,7 @@ from kafka_py.utils.concurrent import (
     interrupt,
     remove_tap,
 )
+from kafka_py.utils.free_threading import FREE_THREADED
 
 Run = Callable[[Callable[[], object]], threading.Thread]
 
@@ -159,6 +160,7 @@ class TestArrayBlockingQueue:
         assert left.await_(2000)
         assert full.size() == 1
 
+    @pytest.mark.skipif(FREE_THREADED, reason="the ratio is that of an interpreter that specialises; 3.13t does not")
     def test_an_uncontended_pair_costs_little_more_than_simple_queue(self) -> None:
         queue: ArrayBlockingQueue[int] = ArrayBlockingQueue(500)
         plain: SimpleQueue[int] = SimpleQueue()
@@ -806,3 +808,16 @@ class TestTapAndGate:
         finally:
             remove_tap(gate)
         assert gate.held == {}
+
+
+def test_put_if_absent_puts_when_the_key_goes_meanwhile() -> None:
+    class Leaving(ConcurrentHashMap[str, int]):
+        """Another thread removes the key as soon as it has been found."""
+
+        def __contains__(self, key: object) -> bool:
+            found = super().__contains__(key)
+            self.pop("key", None)
+            return found
+
+    leaving = Leaving(key=1)
+    assert leaving.put_if_absent("key", 2) == 1 or leaving["key"] == 2

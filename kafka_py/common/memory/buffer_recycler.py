@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import collections
 
+from kafka_py.utils.concurrent import ReentrantLock
+
 SMALLEST_RECYCLED = 64 * 1024
 _ZEROS = memoryview(bytes(1 << 20))
 
@@ -14,30 +16,29 @@ _ZEROS = memoryview(bytes(1 << 20))
 class BufferRecycler:
     """Keeps released buffers of 64 KiB and more, and hands one out when it is large enough.
 
-    Thread:  network threads take, handler threads offer; every step is one atomic deque operation.
-    Locks:   none.
+    Thread:  network threads take, handler threads offer.
+    Locks:   _lock, for the shelf and the count of what is on it.
     """
 
     def __init__(self, max_bytes: int = 32 * 1024 * 1024, max_looks: int = 4) -> None:
         """Hold at most ``max_bytes`` of idle buffers; ``max_looks`` bounds the search of one take."""
         self._max_bytes = max_bytes  # const
         self._max_looks = max_looks  # const
-        self._shelf: collections.deque[bytearray] = collections.deque()  # atomic
-        self._held = 0  # volatile: any; no call stands between a look and its change, so no thread comes in between
+        self._shelf: collections.deque[bytearray] = collections.deque()  # guarded by: _lock
+        self._held = 0  # guarded by: _lock
+        self._lock = ReentrantLock()
 
     def take(self, size: int) -> bytearray | None:
         """A buffer of at least ``size`` bytes that nobody looks at any more, or None."""
-        shelf = self._shelf
-        for _ in range(min(self._max_looks, len(shelf))):
-            try:
+        with self._lock:
+            shelf = self._shelf
+            for _ in range(min(self._max_looks, len(shelf))):
                 buffer = shelf.pop()
-            except IndexError:
-                return None
-            length = len(buffer)
-            if length >= size and self._unshared(buffer):
-                self._held -= length
-                return buffer
-            shelf.appendleft(buffer)  # too small, or a reader still holds a slice: look again later
+                length = len(buffer)
+                if length >= size and self._unshared(buffer):
+                    self._held -= length
+                    return buffer
+                shelf.appendleft(buffer)  # too small, or a reader still holds a slice: look again later
         return None
 
     def offer(self, buffer: bytearray) -> None:
@@ -45,19 +46,20 @@ class BufferRecycler:
         size = len(buffer)
         if size < SMALLEST_RECYCLED:
             return
-        while self._held + size > self._max_bytes:
-            try:
-                dropped = len(self._shelf.popleft())
-            except IndexError:
-                return
-            self._held -= dropped
-        self._held += size
-        self._shelf.append(buffer)
+        with self._lock:
+            shelf = self._shelf
+            while self._held + size > self._max_bytes:
+                if not shelf:
+                    return
+                self._held -= len(shelf.popleft())
+            self._held += size
+            shelf.append(buffer)
 
     @property
     def held_bytes(self) -> int:
         """Bytes of idle buffers on the shelf."""
-        return self._held
+        with self._lock:
+            return self._held
 
     @staticmethod
     def _unshared(buffer: bytearray) -> bool:

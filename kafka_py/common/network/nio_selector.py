@@ -11,6 +11,9 @@ import socket
 from collections.abc import ValuesView
 from typing import Any, Final
 
+from kafka_py.utils.concurrent import ReentrantLock
+from kafka_py.utils.free_threading import FREE_THREADED
+
 OP_READ: Final = 1
 OP_WRITE: Final = 4
 OP_CONNECT: Final = 8
@@ -126,6 +129,8 @@ class NioSelector:
         `_woken`: one of the two sees the other, so a wake-up is never lost and the eventfd is written about once per
         sleep. (A lock around the write would be held until the writer has the interpreter again, which takes it
         milliseconds while others compute: they would all queue up for it.)
+        Free-threaded there is no such wait, but only a lock makes one of the two see the other: `_sleep_lock`, around
+        each of those steps, never around a system call (docs/memory-model.md).
     """
 
     def __init__(self) -> None:
@@ -140,6 +145,7 @@ class NioSelector:
         self._sleeping = False  # volatile: poller
         self._woken = False  # volatile: any
         self._written = False  # volatile: any
+        self._sleep_lock = ReentrantLock()
         self._open = True  # volatile: poller
         self._scratch: bytearray | None = None  # thread: poller
 
@@ -190,13 +196,16 @@ class NioSelector:
         """Keys that are ready, waiting up to ``timeout_ms`` for the first; their `ready` tells for what."""
         if self._on_trial:
             self._end_trials()
-        if timeout_ms and not self._expected:
-            self._sleeping = True
-            events = self._epoll.poll(0 if self._woken else timeout_ms / 1000)
-            self._sleeping = False
+        if FREE_THREADED:
+            events = self._poll_in_order(timeout_ms)
         else:
-            events = self._epoll.poll(0)
-        self._woken = False
+            if timeout_ms and not self._expected:
+                self._sleeping = True
+                events = self._epoll.poll(0 if self._woken else timeout_ms / 1000)
+                self._sleeping = False
+            else:
+                events = self._epoll.poll(0)
+            self._woken = False
         keys = self._keys
         found = []
         for fd, event in events:
@@ -226,6 +235,17 @@ class NioSelector:
             self._take_for_readable(found)
         return found
 
+    def _poll_in_order(self, timeout_ms: int) -> list[tuple[int, int]]:
+        """Free-threaded: what epoll finds, waiting for it unless somebody has called wakeup() or a key is expected."""
+        sleeps = bool(timeout_ms) and not self._expected
+        if sleeps:
+            with self._sleep_lock:
+                sleeps = self._sleeping = not self._woken
+        events = self._epoll.poll(timeout_ms / 1000 if sleeps else 0)
+        with self._sleep_lock:
+            self._sleeping = self._woken = False
+        return events
+
     def _take_for_readable(self, found: list[SelectionKey]) -> None:
         """Add the expected keys to the ready ones, and try whether they were."""
         self._expected, self._on_trial = self._on_trial, self._expected
@@ -248,6 +268,8 @@ class NioSelector:
 
     def wakeup(self) -> bool:
         """Make the select that sleeps return, or the next one not sleep; whether one slept and nobody woke it yet."""
+        if FREE_THREADED:
+            return self._wakeup_in_order()
         self._woken = True
         if self._sleeping and not self._written:
             wakeup = self._wakeup
@@ -256,6 +278,17 @@ class NioSelector:
                 os.eventfd_write(wakeup.fd, 1)
                 return True
         return False
+
+    def _wakeup_in_order(self) -> bool:
+        """Free-threaded: as wakeup()."""
+        with self._sleep_lock:
+            self._woken = True
+            wakeup = self._wakeup
+            if wakeup is None or not self._sleeping or self._written:
+                return False
+            self._written = True
+        os.eventfd_write(wakeup.fd, 1)
+        return True
 
     def keys(self) -> ValuesView[SelectionKey]:
         """All registrations."""

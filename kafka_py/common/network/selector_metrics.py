@@ -56,9 +56,16 @@ class ThreadSensor:
         if top > sample[3]:
             sample[3] = top
 
+    def _snapshot(self) -> list[list[float]]:
+        while True:
+            try:
+                return list(self._samples)
+            except RuntimeError:  # without the GIL, when a window has ended meanwhile
+                continue
+
     def _recent(self, now_ms: int) -> list[list[float]]:
         """Samples that are not older than all windows together."""
-        samples = list(self._samples)
+        samples = self._snapshot()
         horizon = now_ms - self._window_ms * (self._samples.maxlen or 1)
         return [sample for sample in samples if sample[0] > horizon]
 

@@ -16,7 +16,8 @@ class TimerTask(ABC):
     """Runs once, `delay_ms` after it was added to a timer, unless cancelled before.
 
     Mirrors: kafka.utils.timer.TimerTask
-    Differs: no lock. The reference to the entry is replaced in one step, and the entry's list has a lock of its own.
+    Differs: no lock. Whatever the order in which the steps of a cancel and of an add by another thread come, it is as
+    if one of the two had been first; the entry's list has a lock of its own.
     """
 
     delay_ms: int

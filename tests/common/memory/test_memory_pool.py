@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import threading
+
 import pytest
 
 from kafka_py.common.memory.buffer_recycler import BufferRecycler, grow
@@ -105,6 +107,7 @@ def test_grow() -> None:
 
 def test_the_count_of_the_shelf_is_right_when_another_thread_comes_in_between() -> None:
     shelf = BufferRecycler(max_bytes=200_000)
+    others: list[threading.Thread] = []
 
     class Interrupted(bytearray):
         """Another thread has its turn while this one's length is asked for."""
@@ -112,9 +115,11 @@ def test_the_count_of_the_shelf_is_right_when_another_thread_comes_in_between() 
         meanwhile: bytearray | None = None
 
         def __len__(self) -> int:
-            other, self.meanwhile = self.meanwhile, None
-            if other is not None:
-                shelf.offer(other)
+            buffer, self.meanwhile = self.meanwhile, None
+            if buffer is not None:
+                others.append(threading.Thread(target=shelf.offer, args=(buffer,)))
+                others[-1].start()
+                others[-1].join(0.05)  # as far as it gets: the shelf may be locked
             return super().__len__()
 
     first = Interrupted(100_000)
@@ -122,6 +127,9 @@ def test_the_count_of_the_shelf_is_right_when_another_thread_comes_in_between() 
     shelf.offer(bytearray(100_000))
     first.meanwhile = bytearray(70_000)
     shelf.offer(bytearray(100_000))  # for which the first has to go
+    for other in others:
+        other.join()
+    assert others
     while shelf.take(1) is not None:
         continue
     assert shelf.held_bytes == 0
