@@ -22,7 +22,7 @@ def main(module: str, *prefix: str) -> None:
 
 def run(module: str, argv0: str, arguments: list[str]) -> None:
     """As main, for a command line of one's own."""
-    use_the_clone()
+    use_the_clone("pyspark" if module.startswith("kafka_py.spark.") else "kazoo")
     if "-daemon" in arguments[:1] or "--daemon" in arguments[:1]:
         start_daemon(pathlib.Path(argv0).resolve(), arguments[1:])
         return
@@ -39,15 +39,18 @@ def run(module: str, argv0: str, arguments: list[str]) -> None:
     sys.exit(status)
 
 
-def use_the_clone() -> None:
-    """Find kafka_py and its packages: in this interpreter, or else in the .venv beside bin/."""
+def use_the_clone(package: str) -> None:
+    """Find kafka_py and its packages, this one too: in this interpreter, or else in the .venv beside bin/."""
     if (ROOT / "kafka_py").is_dir():
         sys.path.insert(0, str(ROOT))
-    if importlib.util.find_spec("kazoo") is not None:
+    has_broker = importlib.util.find_spec("kazoo") is not None
+    if has_broker and importlib.util.find_spec(package) is not None:
         return
     python = ROOT / ".venv" / "bin" / "python"
     if python.exists() and pathlib.Path(sys.prefix).resolve() != (ROOT / ".venv").resolve():
         os.execv(python, [str(python), *sys.argv])
+    if has_broker:
+        return  # the command says itself what it lacks
     sys.exit(
         "kafka_py's packages are not installed. Install them with `pip install .` in the folder of the clone, "
         "or have them installed in a virtual environment by `python3 bin/run-tests.py`."

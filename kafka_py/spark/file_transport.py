@@ -13,8 +13,11 @@ Read next: layout.py (the files), stable_offsets.py (read_committed), transport.
 from __future__ import annotations
 
 import contextlib
+import errno
+import glob
 import io
 import os
+import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +30,8 @@ from kafka_py.common.utils.time import Time
 from kafka_py.spark.arrow_decoder import RecordBatchDecoder, SegmentEnd, iter_segment
 from kafka_py.spark.layout import (
     DELETED,
+    DELETED_DIR,
+    HIGH_WATERMARKS,
     NO_EPOCH,
     UNKNOWN_BROKER,
     BatchStart,
@@ -190,20 +195,40 @@ class SegmentReader(Logging):
             attempts -= 1
             if attempts:
                 self._time.sleep(_PAUSE_MS)
-            else:
-                attempts, offset = _ATTEMPTS, self._offset_after_loss(offset, segments)
+                continue
+            self._check_that_directories_are_visible()
+            attempts, offset = _ATTEMPTS, self._offset_after_loss(offset, segments)
 
     def _segments(self) -> list[SegmentFile]:
-        work = self._work
-        for directory in (
-            work.directory,
-            *(os.path.join(home, f"{work.topic}-{work.partition}") for home in work.homes),
-        ):
+        for directory in self._directories():
             try:
                 return list(segment_files(directory))
             except FileNotFoundError:
                 continue  # the replica was moved, or is not there in the moment between two renamings
         return []  # or the topic was deleted
+
+    def _directories(self) -> list[str]:
+        """Where the partition was, and where it may have been moved to."""
+        work = self._work
+        name = f"{work.topic}-{work.partition}"
+        return [work.directory, *(os.path.join(home, name) for home in work.homes)]
+
+    def _check_that_directories_are_visible(self) -> None:
+        """Raise FileNotFoundError if this process sees no directory of the partition, nor that it was deleted.
+
+        What a query was planned on is then on another machine, whatever option failOnDataLoss says: it is about records
+        that are gone.
+        """
+        directories = self._directories()
+        if any(os.path.isdir(path) or glob.glob(f"{glob.escape(path)}.*{DELETED_DIR}") for path in directories):
+            return
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"Host {socket.gethostname()} does not see the directory that the driver has planned to read (every "
+            "executor must see the log directories under the same path; elsewhere use Fetch: kafka.bootstrap.servers "
+            "without logDirs)",
+            directories[0],
+        )
 
     @staticmethod
     def _open_listed(segment: SegmentFile, following: int | None) -> tuple[io.FileIO, int] | None:
@@ -341,6 +366,8 @@ class FileTransport(Logging):
         committed = committed_offset(chosen, replicas) if live is None else live.high_watermark
         end = self._log_end_offset(chosen, committed if live is not None else chosen.high_watermark)
         high_watermark = end if self._offsets_source == LOG else max(start, min(committed, end))
+        if self._offsets_source == CHECKPOINT and high_watermark == start < end:
+            _check_that_there_is_a_checkpoint(chosen)
         if live is None and chosen.high_watermark > end and self._offsets_source != LOG:
             # The broker said that it had them: a reader shall find out that they are lost, not never hear of them.
             self.warn("%s ends at %d, below its high watermark %d", chosen.path, end, chosen.high_watermark)
@@ -427,6 +454,16 @@ class FileTransport(Logging):
         if self._live is not None:
             self._live.close()
         self._chosen, self._offsets, self._transactions = {}, {}, {}
+
+
+def _check_that_there_is_a_checkpoint(replica: ReplicaDir) -> None:
+    """Raise ValueError if nothing can be read for want of the file. A broker makes it, empty, when it starts."""
+    home = os.path.dirname(replica.path)
+    if not os.path.exists(os.path.join(home, HIGH_WATERMARKS)):
+        raise ValueError(
+            f"{home} has no {HIGH_WATERMARKS}, so nothing says which records of {replica.topic_partition} are "
+            f"committed. Copy that file too, or read all that is there with option offsetsSource={LOG}"
+        )
 
 
 def choose_replica(replicas: list[ReplicaDir], leader: int | None = None) -> ReplicaDir:

@@ -18,16 +18,18 @@ from __future__ import annotations
 
 import bisect
 import glob
+import itertools
 import os
 import pathlib
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kafka_py.common.errors import CorruptRecordException
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.spark.batch_headers import CODEC_MASK, LOG_OVERHEAD, BatchHeaders, batch_headers
+from kafka_py.spark.legacy_decoder import legacy_rows
 from kafka_py.utils.logging import get_logger
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -37,13 +39,24 @@ META_PROPERTIES = "meta.properties"
 UNKNOWN_BROKER = -1
 NO_EPOCH = -1
 DELETED, SWAP = ".deleted", ".swap"
+DELETED_DIR = "-delete"  # ends the name of a partition that is being deleted
 _PARTITION_DIR = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)$")
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?P<swap>\.swap)?$")
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
 _SCAN_BYTES = 64 << 10
+_ABOVE_ALL = 1 << 63
+SMALLEST_HEADER = 18  # bytes of a batch up to its attributes, in any format
 _log = get_logger(__name__)
+_told: set[tuple[str, str]] = set()  # files and what has been said of them; atomic
 _LISTINGS = 5  # a directory is listed until two listings agree, at most so often
+
+
+def _warn_once(path: str, text: str, *args: object, exc: BaseException | None = None) -> None:
+    """A warning about a file that a query may look at many times. ``text`` begins with the path."""
+    if (path, text) not in _told:
+        _told.add((path, text))
+        _log.warn(text, path, *args, exc=exc)
 
 
 class LogDir(NamedTuple):
@@ -103,12 +116,16 @@ class ReplicaDir(NamedTuple):
 
     def segments_between(self, from_offset: int, until_offset: int) -> list[SegmentFile]:
         """The segments that can hold offsets of [from_offset, until_offset)."""
-        ends = [following.base_offset for following in self.segments[1:]]
         return [
             segment
-            for segment, end in zip(self.segments, [*ends, None], strict=True)
+            for segment, end in with_ends(self.segments)
             if segment.base_offset < until_offset and (end is None or end > from_offset)
         ]
+
+
+def with_ends(segments: Sequence[SegmentFile]) -> Iterator[tuple[SegmentFile, int | None]]:
+    """Each segment with the offset at which the next one begins, None for the last; nothing where there is none."""
+    return itertools.zip_longest(segments, [following.base_offset for following in segments[1:]])
 
 
 class LogDirs:
@@ -219,12 +236,6 @@ def _checkpoint_lines(path: pathlib.Path) -> list[str]:
     if lines[1:2] != [str(len(entries))]:  # half of a file would read as if partitions had no high watermark
         raise ValueError(f"Expected {lines[1:2]} entries in checkpoint file {path}, but found {len(entries)}")
     return entries
-
-
-def replica_dirs(log_dirs: Iterable[str]) -> Iterator[ReplicaDir]:
-    """Every partition in these log directories, without those being deleted (-delete) or moved in (-future)."""
-    for log_dir in log_dirs:
-        yield from replicas_in(LogDir(log_dir, broker_id_of(log_dir)))
 
 
 def replicas_in(log_dir: LogDir, wanted: Callable[[str, int], bool] | None = None) -> Iterator[ReplicaDir]:
@@ -339,8 +350,8 @@ class BatchStart(NamedTuple):
 
 def batch_start(file_descriptor: int, position: int) -> BatchStart | None:
     """The batch at a position, None when no batch can be there."""
-    data = os.pread(file_descriptor, 18, position)
-    if len(data) < 18:
+    data = os.pread(file_descriptor, SMALLEST_HEADER, position)
+    if len(data) < SMALLEST_HEADER:
         return None
     offset, length, magic = int.from_bytes(data[:8], "big"), int.from_bytes(data[8:12], "big"), data[16]
     if length == 0 or magic > 2:
@@ -354,7 +365,7 @@ def position_of(segment: SegmentFile, offset: int) -> int:
         at = bisect.bisect_right(index, offset - segment.base_offset, key=lambda entry: entry[0])
         position = index[at - 1][1] if at else 0
     if position and not _is_boundary_before(segment, position, offset):
-        _log.warn("The offset index of %s is wrong at position %d: reading from the start", segment.path, position)
+        _warn_once(segment.path, "The offset index of %s is wrong at position %d: reading from the start", position)
         return 0
     return position
 
@@ -367,9 +378,26 @@ def _is_boundary_before(segment: SegmentFile, position: int, offset: int) -> boo
         return True
     try:
         start = batch_start(file_descriptor, position)
+        if start is None or start.base_offset < segment.base_offset:
+            return False
+        if start.is_first_offset or start.base_offset <= offset:
+            return start.base_offset <= offset
+        return _first_offset_inside(file_descriptor, position, start.size) <= offset
     finally:
         os.close(file_descriptor)
-    return start is not None and segment.base_offset <= start.base_offset <= offset
+
+
+def _first_offset_inside(file_descriptor: int, position: int, size: int) -> int:
+    """The first offset of a compressed set of magic 0 or 1, in whose front only its last one stands.
+
+    Above all others where no such set can be read.
+    """
+    batch = os.pread(file_descriptor, size, position)
+    try:
+        first = next(legacy_rows(memoryview(batch), check_crcs=False), None)
+    except CorruptRecordException:
+        first = None
+    return _ABOVE_ALL if first is None else first.offset
 
 
 def position_behind(segment: SegmentFile, offset: int) -> int:
@@ -438,16 +466,41 @@ def end_offset(segment: SegmentFile) -> int:
 
     Raises FileNotFoundError if the segment is gone.
     """
-    with IndexFile.offsets(segment) as index:
-        last_entry = index[len(index) - 1] if len(index) else (0, 0)
-    if _is_boundary_before(segment, last_entry[1], segment.base_offset + last_entry[0]):
-        end = _end_offset_from(segment, last_entry[1])
+    for offset, position in _last_entries(segment):
+        if not _is_boundary_before(segment, position, segment.base_offset + offset):
+            break
+        end = _end_offset_from(segment, position)
         if end is not None:
             return end
-    if last_entry[1]:
-        _log.warn("The offset index of %s is wrong: looking for the end from the start", segment.path)
+        if not _is_torn_at(segment, position):
+            break
+    else:
+        return _from_the_start(segment)
+    _warn_once(segment.path, "The offset index of %s is wrong: looking for the end from the start")
+    return _from_the_start(segment)
+
+
+def _last_entries(segment: SegmentFile) -> list[tuple[int, int]]:
+    """The last entry of the offset index, and the one before: the batch of the last may be half written."""
+    with IndexFile.offsets(segment) as index:
+        return [index[at] for at in range(len(index) - 1, max(len(index) - 3, -1), -1)]
+
+
+def _from_the_start(segment: SegmentFile) -> int:
     end = _end_offset_from(segment, 0)
     return segment.base_offset if end is None else end
+
+
+def _is_torn_at(segment: SegmentFile, position: int) -> bool:
+    """Whether the batch there reaches beyond the end of the file: a copy that broke off, or a crash."""
+    with open(segment.path, "rb", buffering=0) as file:
+        start, size = batch_start(file.fileno(), position), os.fstat(file.fileno()).st_size
+    if start is None:
+        return size - position < SMALLEST_HEADER
+    if position + start.size <= size:
+        return False
+    _warn_once(segment.path, "%s ends within a batch, at position %d: what is before it counts", position)
+    return True
 
 
 def _end_offset_from(segment: SegmentFile, position: int) -> int | None:
@@ -458,7 +511,7 @@ def _end_offset_from(segment: SegmentFile, position: int) -> int | None:
             for _, headers in scan_headers(file.fileno(), position, os.fstat(file.fileno()).st_size):
                 end = int(headers.last_offset[-1]) + 1
         except CorruptRecordException as e:
-            _log.warn("%s does not end with a whole batch", segment.path, exc=e)
+            _warn_once(segment.path, "%s does not end with a whole batch", exc=e)
             return None if position else end
     return end
 
