@@ -109,8 +109,9 @@ class Contest:
         for name, contestant in self._contestants.items():  # the JVM compiles what it runs often
             contestant()
             print(f"warm: {self.title}, {name}", file=sys.stderr)
+        order = list(self._contestants.items())
         for i in range(self._rounds):
-            for name, contestant in self._contestants.items():
+            for name, contestant in order[i % len(order) :] + order[: i % len(order)]:  # none always follows the same
                 cpu, wall = family_cpu_s(self._others), time.perf_counter()
                 contestant()
                 self.wall[name].append(time.perf_counter() - wall)

@@ -48,6 +48,7 @@ from kafka_py.spark.layout import (
     scan_headers,
     segment_files,
 )
+from kafka_py.spark.listings import Listings
 from kafka_py.spark.stable_offsets import AbortedTransaction, OngoingTransactions, aborted_transactions
 from kafka_py.spark.transport import (
     PartitionOffsets,
@@ -293,6 +294,7 @@ class FileTransport(Logging):
         self._transactions: dict[str, OngoingTransactions] = {}
         self._led_up_to: dict[str, int] = {}  # path -> the live high watermark when its replica led last
         self._warned: set[TopicPartition] = set()
+        self._listings = Listings()
 
     def partitions(
         self, wanted: Callable[[str, int], bool] | None = None
@@ -305,7 +307,7 @@ class FileTransport(Logging):
         # Asked first: what a broker promises is then in the files.
         live = self._live.partitions(wanted) if self._live is not None else {}
         candidates: dict[TopicPartition, list[ReplicaDir]] = {}
-        for replica in self._log_dirs.replicas(wanted):
+        for replica in self._log_dirs.replicas(wanted, self._listings):
             if self._replica is None or replica.broker_id == self._replica:
                 candidates.setdefault(replica.topic_partition, []).append(replica)
         leaders = self._leaders(candidates) if self._leaders is not None else {}
@@ -383,7 +385,9 @@ class FileTransport(Logging):
 
     def _log_end_offset(self, replica: ReplicaDir, committed: int) -> int:
         """Where the log ends; looked at again when that is below the high watermark, as caches of other hosts lag."""
-        end = replica.log_end_offset
+        if not replica.segments:
+            return replica.log_end_offset
+        end = self._listings.of(replica.segments[-1].path, "end", lambda: replica.log_end_offset)
         for _ in range(_ATTEMPTS - 1):
             if end >= committed:
                 break
@@ -415,13 +419,16 @@ class FileTransport(Logging):
         return None
 
     def size_between(self, topic: str, partition: int, from_offset: int, until_offset: int) -> int:
-        """About how many bytes these offsets take, by the indexes."""
+        """About how many bytes these offsets take: by the indexes where that makes a difference to a task."""
         replica = self._chosen.get(TopicPartition(topic, partition))
         if replica is None:
             return 0
+        segments = replica.segments_between(from_offset, until_offset)
+        at_most = sum(segment.size for segment in segments)
+        if at_most <= MAX_CHUNK_BYTES:
+            return at_most
         return sum(
-            max(0, position_behind(segment, until_offset) - position_of(segment, from_offset))
-            for segment in replica.segments_between(from_offset, until_offset)
+            max(0, position_behind(segment, until_offset) - position_of(segment, from_offset)) for segment in segments
         )
 
     def plan(
@@ -453,7 +460,7 @@ class FileTransport(Logging):
         """Forget what was found, and give back the connections of live offsets."""
         if self._live is not None:
             self._live.close()
-        self._chosen, self._offsets, self._transactions = {}, {}, {}
+        self._chosen, self._offsets, self._transactions, self._listings = {}, {}, {}, Listings()
 
 
 def _check_that_there_is_a_checkpoint(replica: ReplicaDir) -> None:

@@ -30,6 +30,7 @@ from kafka_py.common.errors import CorruptRecordException
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.spark.batch_headers import CODEC_MASK, LOG_OVERHEAD, BatchHeaders, batch_headers
 from kafka_py.spark.legacy_decoder import legacy_rows
+from kafka_py.spark.listings import Listings
 from kafka_py.utils.logging import get_logger
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -45,6 +46,7 @@ _SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?P<swap>\.swap)?$")
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
 _SCAN_BYTES = 64 << 10
+_HEAD_ENTRIES = 256  # of an index, read at once
 _ABOVE_ALL = 1 << 63
 SMALLEST_HEADER = 18  # bytes of a batch up to its attributes, in any format
 _log = get_logger(__name__)
@@ -164,15 +166,17 @@ class LogDirs:
                 )
         return cls(found)
 
-    def replicas(self, wanted: Callable[[str, int], bool] | None = None) -> list[ReplicaDir]:
-        """Every partition, or those wanted, in all directories.
+    def replicas(
+        self, wanted: Callable[[str, int], bool] | None = None, listings: Listings | None = None
+    ) -> list[ReplicaDir]:
+        """Every partition, or those wanted, in all directories; ``listings`` spare looking at all of it again.
 
         Raises ValueError when a broker has a partition twice: then nobody can tell which of them is its log.
         """
         seen: dict[tuple[int, str, int], str] = {}
         found = []
         for log_dir in self.dirs:
-            for replica in replicas_in(log_dir, wanted):
+            for replica in replicas_in(log_dir, wanted, listings):
                 if replica.broker_id != UNKNOWN_BROKER:
                     name = replica.broker_id, replica.topic, replica.partition
                     if name in seen:
@@ -238,27 +242,54 @@ def _checkpoint_lines(path: pathlib.Path) -> list[str]:
     return entries
 
 
-def replicas_in(log_dir: LogDir, wanted: Callable[[str, int], bool] | None = None) -> Iterator[ReplicaDir]:
+def replicas_in(
+    log_dir: LogDir, wanted: Callable[[str, int], bool] | None = None, listings: Listings | None = None
+) -> Iterator[ReplicaDir]:
     """The partitions of one log directory, or those wanted, by name."""
     home = pathlib.Path(log_dir.path)
+    listings = listings or Listings()
     # The checkpoints first: what they promise is then in the segments that are listed.
-    high_watermarks = read_offset_checkpoint(home / HIGH_WATERMARKS)
-    start_offsets = read_offset_checkpoint(home / LOG_START_OFFSETS)
-    for child in sorted(home.iterdir()):
-        match = _PARTITION_DIR.match(child.name)
-        if match is None or not child.is_dir():
-            continue  # a file, or a partition on its way out or in: those names end with -delete or -future
-        name = match["topic"], int(match["partition"])
+    high_watermarks = _kept_checkpoint(home / HIGH_WATERMARKS, listings)
+    start_offsets = _kept_checkpoint(home / LOG_START_OFFSETS, listings)
+    for path, topic, partition in listings.of(home, "partitions", lambda: _partition_dirs(log_dir.path)):
+        name = topic, partition
         if wanted is not None and not wanted(*name):
             continue
         try:
-            segments = tuple(segment_files(child))
-            epochs = read_leader_epochs(child / LEADER_EPOCHS)
+            segments, epochs = _kept_files(path, listings)
         except FileNotFoundError:
             continue  # the topic was deleted meanwhile
         first = segments[0].base_offset if segments else 0
         start = max(first, start_offsets.get(name, 0))
-        yield ReplicaDir(str(child), *name, start, high_watermarks.get(name, 0), segments, log_dir.broker_id, epochs)
+        yield ReplicaDir(path, *name, start, high_watermarks.get(name, 0), segments, log_dir.broker_id, epochs)
+
+
+def _partition_dirs(home: str) -> list[tuple[str, str, int]]:
+    """(path, topic, partition), without those on their way out or in, whose names end with -delete or -future."""
+    with os.scandir(home) as entries:
+        found = [(entry.path, match) for entry in entries if (match := _PARTITION_DIR.match(entry.name))]
+    return sorted((path, match["topic"], int(match["partition"])) for path, match in found if os.path.isdir(path))
+
+
+def _kept_checkpoint(path: pathlib.Path, listings: Listings) -> dict[tuple[str, int], int]:
+    try:
+        return listings.of(path, "checkpoint", lambda: read_offset_checkpoint(path))
+    except FileNotFoundError:
+        return {}
+
+
+def _kept_files(path: str, listings: Listings) -> tuple[tuple[SegmentFile, ...], tuple[tuple[int, int], ...]]:
+    """The segments and leader epochs of a partition. Raises FileNotFoundError."""
+
+    def find() -> tuple[tuple[SegmentFile, ...], tuple[tuple[int, int], ...]]:
+        return tuple(segment_files(path)), read_leader_epochs(pathlib.Path(path, LEADER_EPOCHS))
+
+    segments, epochs = listings.of(path, "files", find)
+    if segments:  # the last one grows without a trace in the directory
+        size = os.stat(segments[-1].path).st_size
+        if size != segments[-1].size:
+            segments = (*segments[:-1], segments[-1]._replace(size=size))
+    return segments, epochs
 
 
 def segment_files(directory: str | os.PathLike[str]) -> Iterator[SegmentFile]:
@@ -297,6 +328,7 @@ class IndexFile:
         self._entry = entry
         self._end = end
         self._fd = -1
+        self._head = b""
         self._count = 0
 
     @classmethod
@@ -315,8 +347,13 @@ class IndexFile:
             self._fd = os.open(self._path, os.O_RDONLY)
         except FileNotFoundError:
             return self
+        self._head = os.pread(self._fd, _HEAD_ENTRIES * self._entry.size, 0)
         self._count = os.fstat(self._fd).st_size // self._entry.size
-        self._count = bisect.bisect_left(self, True, key=self._end)
+        within = min(self._count, _HEAD_ENTRIES)
+        # Most indexes that are being written end within what was read: nothing else of the room behind is looked at.
+        if within < self._count and not self._end(self[within - 1]):
+            within = self._count
+        self._count = bisect.bisect_left(self, True, 0, within, key=self._end)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -333,6 +370,8 @@ class IndexFile:
         if not 0 <= at < self._count:
             raise IndexError(at)
         size = self._entry.size
+        if (at + 1) * size <= len(self._head):
+            return self._entry.unpack_from(self._head, at * size)
         first, second = self._entry.unpack(os.pread(self._fd, size, at * size).ljust(size, b"\0"))
         return first, second
 
@@ -414,7 +453,9 @@ def position_behind(segment: SegmentFile, offset: int) -> int:
 def cuts_between(segment: SegmentFile, start: int, end: int, first: int, step: int) -> list[tuple[int, int]]:
     """(position, offset) of batches where the bytes [start, end) can be cut, the first at least ``first`` behind start,
     then ``step`` apart. Few index entries are looked at, and one header for each cut."""
-    cuts = []
+    cuts: list[tuple[int, int]] = []
+    if start + first >= end:
+        return cuts
     try:
         file_descriptor = os.open(segment.path, os.O_RDONLY)
     except FileNotFoundError:

@@ -351,7 +351,7 @@ def run(spark: SparkSession, options: argparse.Namespace, output: pathlib.Path, 
         read = pipeline.run_stream()
         picture = pathlib.Path(options.picture or output / "pipeline.png")
         if pipeline.samples:
-            draw(pipeline.samples, picture, f"{options.topic}: {read:,} records")
+            draw(pipeline.samples, picture, f"{options.topic}: {read:,} records", options.rate if traffic else None)
             print(f"The picture: {picture}")
     print(f"Parquet: {pipeline.parquet}")
     if not options.sink_topic:
