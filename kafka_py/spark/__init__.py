@@ -70,7 +70,7 @@ def _find_workers(spark: SparkSession) -> None:
     """Give a session's workers this Python and this package, if they run here and nobody has chosen others."""
     from pyspark.sql.utils import is_remote
 
-    if is_remote() or not spark.sparkContext.master.startswith("local"):
+    if is_remote() or not (spark.sparkContext.master or "").startswith("local"):
         return
     context = spark.sparkContext
     if "PYSPARK_PYTHON" not in os.environ and context.getConf().get("spark.pyspark.python") is None:

@@ -89,7 +89,7 @@ def draw(samples: Sequence[Sample], path: pathlib.Path, title: str, sent_per_sec
     matplotlib.use("Agg")
     from matplotlib import pyplot
 
-    panels = (
+    panels: tuple[tuple[str, Callable[[Sample], float], str, float | None], ...] = (
         ("records/s", lambda sample: sample.rows_per_second, "tab:blue", sent_per_second),
         ("records behind", lambda sample: float(sample.lag), "tab:red", None),
         ("s per micro-batch", lambda sample: sample.seconds, "tab:green", None),
