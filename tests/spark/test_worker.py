@@ -17,6 +17,7 @@ import pytest
 
 import kafka_py.spark
 from kafka_py.spark import worker
+from kafka_py.spark.local_session import reason_of
 from tests.spark.made_logs import make_log_dir
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -64,6 +65,19 @@ def test_no_other_process_is_touched() -> None:
         before = dict(vars(main)) if main else None
         worker.set_up(main)
         assert (dict(vars(main)) if main else None) == before
+
+
+def test_the_reason_is_one_line() -> None:
+    page = (
+        "[PYTHON_DATA_SOURCE_ERROR] Failed when Python data source instance read.\nTraceback (most recent call last):\n"
+        '  File "/x/transport.py", line 41, in report\n'
+        "kafka_py.spark.transport.DataLossError: t-0 are gone. Some data may have been lost: ask\n\n"
+        "\tat org.apache.spark.sql.Something.java:1\nCaused by: org.apache.spark.SparkException: Job aborted\n"
+    )
+    expected = "kafka_py.spark.transport.DataLossError: t-0 are gone. Some data may have been lost: ask"
+    assert reason_of(RuntimeError(page)) == expected
+    syntax = "[PARSE_SYNTAX_ERROR] Syntax error at end of input.(line 1)\n\tat org.apache.Parser"
+    assert reason_of(RuntimeError(syntax)) == "[PARSE_SYNTAX_ERROR] Syntax error at end of input.(line 1)"
 
 
 class Context:
