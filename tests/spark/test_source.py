@@ -280,7 +280,7 @@ def test_spark_reads_what_is_there(spark: SparkSession, log_dir: pathlib.Path) -
     assert (bytes(row["key"]), bytes(row["value"]), row["timestampType"]) == (b"k41", b"v41", 0)
     narrow = spark.read.schema("offset long").format("kafka_segments").option("subscribe", "t")
     assert narrow.load(str(log_dir)).agg({"offset": "max"}).collect()[0][0] == 176
-    empty = spark.read.format("kafka_segments").option("subscribe", "nothing").load(str(log_dir))
+    empty = spark.read.format("kafka_segments").option("subscribePattern", "nothing").load(str(log_dir))
     assert empty.count() == 0
 
 
