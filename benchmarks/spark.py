@@ -11,7 +11,8 @@ archive   topic -> Parquet, beside Spark's own copy of the same rows from Parque
 batches   kafka_batches with the CRC of every byte
 window    what share of a log is read for 1,000 records by offset and by time, in bytes out of /proc
 follow    how far behind the high watermark a stream on a live broker is, in ms
-kafka     a topic of a live broker: files, Fetch transport, and Spark's own Kafka source (four jars, see KAFKA_JARS)
+kafka     topics of a live broker, values of 100, 500 and 1,000 bytes: files, Fetch, and Spark's own Kafka source (four
+          jars, see KAFKA_JARS)
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -43,6 +44,8 @@ if TYPE_CHECKING:
     import pyarrow as pa
     from pyspark.sql import DataFrame, SparkSession
 
+    from kafka_py.testing.local_cluster import LocalBroker
+
 TOPIC = "clicks"
 PARTITIONS = 4
 SEGMENT_BYTES = 64 << 20
@@ -50,6 +53,7 @@ INDEX_INTERVAL = 4096
 ALL = ("scan", "archive", "batches", "window", "follow", "kafka")
 # A directory with spark-sql-kafka-0-10, spark-token-provider-kafka-0-10, kafka-clients and commons-pool2.
 KAFKA_JARS = "KAFKA_SOURCE_JARS"
+VALUE_SIZES = {100: 2_000_000, 500: 1_000_000, 1_000: 600_000}  # bytes -> records of workload kafka
 FOLLOW_S = 15.0
 RATE = 2000
 _FIRST_MS = 1_790_000_000_000
@@ -58,8 +62,8 @@ _FIRST_MS = 1_790_000_000_000
 # -- what processes cost ---------------------------------------------------------------------------------------------
 
 
-def family_cpu_s() -> float:
-    """Processor seconds of this process's descendants so far, of those that have ended too."""
+def family_cpu_s(others: Collection[int] = ()) -> float:
+    """Processor seconds of this process's descendants so far, of those that have ended too; without some and theirs."""
     parents: dict[int, int] = {}
     ticks: dict[int, int] = {}
     for name in os.listdir("/proc"):
@@ -70,7 +74,7 @@ def family_cpu_s() -> float:
                 ticks[int(name)] = sum(map(int, fields[11:15]))  # with its reaped children
     found, generation = 0, {os.getpid()}
     while generation:
-        generation = {pid for pid, parent in parents.items() if parent in generation}
+        generation = {pid for pid, parent in parents.items() if parent in generation and pid not in others}
         found += sum(ticks[pid] for pid in generation)
     return found / TICKS_PER_S
 
@@ -84,8 +88,17 @@ def family_read_bytes() -> int:
 class Contest:
     """Runs contestants in turn and keeps what each round of each cost."""
 
-    def __init__(self, title: str, contestants: dict[str, Callable[[], object]], rounds: int, records: int) -> None:
+    def __init__(
+        self,
+        title: str,
+        contestants: dict[str, Callable[[], object]],
+        rounds: int,
+        records: int,
+        others: Collection[int] = (),
+    ) -> None:
+        """``others`` are processes whose time is not theirs: a broker's."""
         self.title = title
+        self._others = others
         self._contestants = contestants
         self._rounds = rounds
         self._records = records
@@ -96,12 +109,13 @@ class Contest:
         for name, contestant in self._contestants.items():  # the JVM compiles what it runs often
             contestant()
             print(f"warm: {self.title}, {name}", file=sys.stderr)
+        order = list(self._contestants.items())
         for i in range(self._rounds):
-            for name, contestant in self._contestants.items():
-                cpu, wall = family_cpu_s(), time.perf_counter()
+            for name, contestant in order[i % len(order) :] + order[: i % len(order)]:  # none always follows the same
+                cpu, wall = family_cpu_s(self._others), time.perf_counter()
                 contestant()
                 self.wall[name].append(time.perf_counter() - wall)
-                self.cpu[name].append(family_cpu_s() - cpu)
+                self.cpu[name].append(family_cpu_s(self._others) - cpu)
             print(f"round {i + 1} of {self._rounds}: {self.title}", file=sys.stderr)
         return self
 
@@ -135,6 +149,22 @@ def write_log(home: pathlib.Path, table: pa.Table) -> int:
     (home / "replication-offset-checkpoint").write_text("\n".join(["0", str(PARTITIONS), *marks, ""]))
     (home / "meta.properties").write_text("version=0\nbroker.id=0\n")
     return size
+
+
+def fill(address: str, topic: str, size: int, count: int) -> None:
+    """Records whose values have so many bytes, from a producer with 16 KiB batches."""
+    from confluent_kafka import Producer
+
+    producer = Producer({"bootstrap.servers": address, "linger.ms": 5, "batch.size": 16384})
+    for i in range(count):
+        while True:
+            try:
+                producer.produce(topic, b"%0*d" % (size, i), b"%08d" % i)
+                break
+            except BufferError:
+                producer.poll(0.1)
+    if producer.flush(60):
+        raise TimeoutError(f"{len(producer)} records of {topic} were not taken within a minute")
 
 
 def _write_segments(directory: pathlib.Path, encoder: RecordBatchEncoder, table: pa.Table) -> int:
@@ -177,6 +207,7 @@ class Benchmark:
         self._rounds = options.rounds
         self._records = options.records // PARTITIONS * PARTITIONS
         self._log_dir = home / "log"
+        self._others: set[int] = set()
         self.bars: list[tuple[str, str, str]] = []
         table = rows(min(self._records, 200_000))
         import pyarrow
@@ -344,39 +375,42 @@ class Benchmark:
         self._bar("follow, p95 in s", p95, "<=", 1.0)
 
     def kafka(self) -> Iterator[str]:
-        """A topic of a live broker."""
-        from confluent_kafka import Producer
-
-        from kafka_py.spark.pipeline import create_topics
+        """Topics of a live broker, with values of several sizes."""
         from kafka_py.testing.local_cluster import LocalCluster
 
-        count = min(self._records, 2_000_000)
         with LocalCluster(1) as cluster:
             broker = cluster.brokers[0]
-            create_topics(broker.address, TOPIC)
-            producer = Producer({"bootstrap.servers": broker.address, "linger.ms": 5, "batch.size": 16384})
-            for i in range(count):
-                while True:
-                    try:
-                        producer.produce(TOPIC, b"%0100d" % i, b"%08d" % i)
-                        break
-                    except BufferError:
-                        producer.poll(0.1)
-            producer.flush(60)
-            servers = {"kafka.bootstrap.servers": broker.address}
-            dirs = [str(d) for d in broker.log_dirs]
-            contestants: dict[str, Callable[[], object]] = {
-                "files": lambda: to_nothing(kafka_spark.read(self._spark, dirs, TOPIC, **servers)),
-                "Fetch transport": lambda: to_nothing(kafka_spark.read(self._spark, (), TOPIC, **servers)),
-            }
-            own = "Spark's Kafka source"
-            if os.environ.get(KAFKA_JARS):
-                reader = self._spark.read.format("kafka").options(subscribe=TOPIC, **servers)
-                contestants[own] = lambda: to_nothing(reader.load())
-            contest = Contest("a topic of a live broker", contestants, self._rounds, count).run()
-        yield contest.table()
+            self._others = {broker.process.pid}
+            try:
+                for size, records in VALUE_SIZES.items():
+                    yield self._beside_kafka(broker, size, min(self._records, records))
+            finally:
+                self._others = set()
+
+    def _beside_kafka(self, broker: LocalBroker, size: int, count: int) -> str:
+        from kafka_py.spark.pipeline import create_topics
+
+        topic = f"values-{size}"
+        create_topics(broker.address, topic)
+        fill(broker.address, topic, size, count)
+        servers = {"kafka.bootstrap.servers": broker.address}
+        dirs = [str(d) for d in broker.log_dirs]
+        contestants: dict[str, Callable[[], object]] = {
+            "files": lambda: to_nothing(kafka_spark.read(self._spark, dirs, topic, **servers)),
+            "Fetch": lambda: to_nothing(kafka_spark.read(self._spark, (), topic, **servers)),
+        }
+        own = "Spark's Kafka source"
+        if os.environ.get(KAFKA_JARS):
+            reader = self._spark.read.format("kafka").options(subscribe=topic, **servers)
+            contestants[own] = lambda: to_nothing(reader.load())
+        title = f"{count:,} records of {size:,} bytes"
+        contest = Contest(title, contestants, self._rounds, count, self._others).run()
         if own in contestants:
-            self._bar("files, records per CPU s beside Spark's Kafka source", contest.ratio(own, "files"), ">=", 2.0)
+            for name in ("files", "Fetch"):
+                goal = f"{name}, records of {size:,} bytes per CPU s beside Spark's Kafka source"
+                self._bar(goal, contest.ratio(own, name), ">=", 2.0 if size <= 100 else 1.5)
+        self._bar(f"files beside Fetch, CPU for records of {size:,} bytes", contest.ratio("files", "Fetch"), "<=", 1.0)
+        return contest.table()
 
     def _bar(self, name: str, value: float, relation: str, wanted: float) -> None:
         reached = value <= wanted if relation == "<=" else value >= wanted

@@ -20,6 +20,8 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
+import kafka_py
+from kafka_py.spark import worker
 from kafka_py.tools.java_runtime import cache_dir, spark_java_home
 
 if TYPE_CHECKING:
@@ -30,6 +32,8 @@ if TYPE_CHECKING:
 FORMAT = "kafka_segments"
 FILTER_PUSHDOWN = "spark.sql.python.filterPushdown.enabled"
 _registered: WeakSet[SparkSession] = WeakSet()
+
+worker.set_up(sys.modules.get("__main__"))
 
 
 def sources() -> tuple[type[DataSource], ...]:
@@ -49,13 +53,32 @@ def register(spark: SparkSession) -> None:
     With ``pushdown`` = ``true`` the conditions of a query choose what is read. It is off unless it is asked for: Spark
     (4.3) keeps the conditions of a DataFrame's first query for its later ones, and for the other side of a self-join,
     so rows would be missing. Give it only for a DataFrame that is evaluated once.
+
+    Where the workers run on this machine they are this Python with this package, unless PYSPARK_PYTHON or the session
+    says otherwise: Spark would take the first ``python3`` of the PATH.
     """
     spark.conf.set(FILTER_PUSHDOWN, "true")
     if spark in _registered:
         return  # again, Spark would warn of each format
+    _find_workers(spark)
     for source in sources():
         spark.dataSource.register(source)
     _registered.add(spark)
+
+
+def _find_workers(spark: SparkSession) -> None:
+    """Give a session's workers this Python and this package, if they run here and nobody has chosen others."""
+    from pyspark.sql.utils import is_remote
+
+    if is_remote() or not (spark.sparkContext.master or "").startswith("local"):
+        return
+    context = spark.sparkContext
+    if "PYSPARK_PYTHON" not in os.environ and context.getConf().get("spark.pyspark.python") is None:
+        context.pythonExec = sys.executable
+    root = os.path.dirname(os.path.dirname(os.path.abspath(kafka_py.__file__)))
+    known = context.environment.get("PYTHONPATH", os.environ.get("PYTHONPATH", "")).split(os.pathsep)
+    if root not in known:
+        context.environment["PYTHONPATH"] = os.pathsep.join(filter(None, [*known, root]))
 
 
 def session_builder(app_name: str = "kafka_py", master: str | None = None) -> SparkSession.Builder:

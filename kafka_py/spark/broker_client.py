@@ -182,10 +182,6 @@ class BrokerClient:
         self._brokers = list(response.brokers())
         return response
 
-    def forget(self, node: Node) -> None:
-        """Drop the connection with all that was asked over it."""
-        self._client.close(node.id_string())
-
     def close(self) -> None:
         """Close all connections."""
         self._client.close()

@@ -305,14 +305,14 @@ class KafkaDataConsumer(Logging):
         offset = work.from_offset
         while offset < work.until_offset:
             try:
-                data = self._fetch(offset)
+                fetched = self._fetch(offset)
             except (OffsetOutOfRangeException, UnknownTopicOrPartitionException) as e:
                 offset = self._offset_after_loss(offset, e)
                 continue
-            if data is None:
+            if fetched is None:
                 return
+            data, behind = fetched
             buffer = data.records.buffer
-            behind = end_of_batches(buffer)
             if behind < work.until_offset:
                 self._ask_ahead(behind)
             aborted = aborted_from_fetch(data.aborted_transactions or ())
@@ -320,8 +320,9 @@ class KafkaDataConsumer(Logging):
             yield from decoded
             offset = behind
 
-    def _fetch(self, offset: int) -> FetchResponse.PartitionData | None:
-        """A response with at least one batch; None if the leader has none between the offset and the range's end.
+    def _fetch(self, offset: int) -> tuple[FetchResponse.PartitionData, int] | None:
+        """A response with at least one batch, and the offset behind its last one; None if the leader has none up to the
+        range's end.
 
         Asks again after errors that pass, with a pause and the leader looked up anew, and when there was nothing yet: a
         new leader may be behind for a moment with what may be read. Raises OffsetOutOfRangeException at once; when it
@@ -333,8 +334,9 @@ class KafkaDataConsumer(Logging):
             failure: Exception | None = None
             try:
                 data = self._answer_to(offset)
-                if data is not None and end_of_batches(data.records.buffer) > offset:
-                    return data
+                behind = -1 if data is None else end_of_batches(data.records.buffer)
+                if data is not None and behind > offset:
+                    return data, behind
                 if data is not None and self._is_all_readable(data):
                     return None
             except OffsetOutOfRangeException:

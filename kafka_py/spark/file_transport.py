@@ -13,8 +13,11 @@ Read next: layout.py (the files), stable_offsets.py (read_committed), transport.
 from __future__ import annotations
 
 import contextlib
+import errno
+import glob
 import io
 import os
+import socket
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
@@ -27,6 +30,8 @@ from kafka_py.common.utils.time import Time
 from kafka_py.spark.arrow_decoder import RecordBatchDecoder, SegmentEnd, iter_segment
 from kafka_py.spark.layout import (
     DELETED,
+    DELETED_DIR,
+    HIGH_WATERMARKS,
     NO_EPOCH,
     UNKNOWN_BROKER,
     BatchStart,
@@ -43,6 +48,7 @@ from kafka_py.spark.layout import (
     scan_headers,
     segment_files,
 )
+from kafka_py.spark.listings import Listings
 from kafka_py.spark.stable_offsets import AbortedTransaction, OngoingTransactions, aborted_transactions
 from kafka_py.spark.transport import (
     PartitionOffsets,
@@ -190,20 +196,40 @@ class SegmentReader(Logging):
             attempts -= 1
             if attempts:
                 self._time.sleep(_PAUSE_MS)
-            else:
-                attempts, offset = _ATTEMPTS, self._offset_after_loss(offset, segments)
+                continue
+            self._check_that_directories_are_visible()
+            attempts, offset = _ATTEMPTS, self._offset_after_loss(offset, segments)
 
     def _segments(self) -> list[SegmentFile]:
-        work = self._work
-        for directory in (
-            work.directory,
-            *(os.path.join(home, f"{work.topic}-{work.partition}") for home in work.homes),
-        ):
+        for directory in self._directories():
             try:
                 return list(segment_files(directory))
             except FileNotFoundError:
                 continue  # the replica was moved, or is not there in the moment between two renamings
         return []  # or the topic was deleted
+
+    def _directories(self) -> list[str]:
+        """Where the partition was, and where it may have been moved to."""
+        work = self._work
+        name = f"{work.topic}-{work.partition}"
+        return [work.directory, *(os.path.join(home, name) for home in work.homes)]
+
+    def _check_that_directories_are_visible(self) -> None:
+        """Raise FileNotFoundError if this process sees no directory of the partition, nor that it was deleted.
+
+        What a query was planned on is then on another machine, whatever option failOnDataLoss says: it is about records
+        that are gone.
+        """
+        directories = self._directories()
+        if any(os.path.isdir(path) or glob.glob(f"{glob.escape(path)}.*{DELETED_DIR}") for path in directories):
+            return
+        raise FileNotFoundError(
+            errno.ENOENT,
+            f"Host {socket.gethostname()} does not see the directory that the driver has planned to read (every "
+            "executor must see the log directories under the same path; elsewhere use Fetch: kafka.bootstrap.servers "
+            "without logDirs)",
+            directories[0],
+        )
 
     @staticmethod
     def _open_listed(segment: SegmentFile, following: int | None) -> tuple[io.FileIO, int] | None:
@@ -268,6 +294,7 @@ class FileTransport(Logging):
         self._transactions: dict[str, OngoingTransactions] = {}
         self._led_up_to: dict[str, int] = {}  # path -> the live high watermark when its replica led last
         self._warned: set[TopicPartition] = set()
+        self._listings = Listings()
 
     def partitions(
         self, wanted: Callable[[str, int], bool] | None = None
@@ -280,7 +307,7 @@ class FileTransport(Logging):
         # Asked first: what a broker promises is then in the files.
         live = self._live.partitions(wanted) if self._live is not None else {}
         candidates: dict[TopicPartition, list[ReplicaDir]] = {}
-        for replica in self._log_dirs.replicas(wanted):
+        for replica in self._log_dirs.replicas(wanted, self._listings):
             if self._replica is None or replica.broker_id == self._replica:
                 candidates.setdefault(replica.topic_partition, []).append(replica)
         leaders = self._leaders(candidates) if self._leaders is not None else {}
@@ -341,6 +368,8 @@ class FileTransport(Logging):
         committed = committed_offset(chosen, replicas) if live is None else live.high_watermark
         end = self._log_end_offset(chosen, committed if live is not None else chosen.high_watermark)
         high_watermark = end if self._offsets_source == LOG else max(start, min(committed, end))
+        if self._offsets_source == CHECKPOINT and high_watermark == start < end:
+            _check_that_there_is_a_checkpoint(chosen)
         if live is None and chosen.high_watermark > end and self._offsets_source != LOG:
             # The broker said that it had them: a reader shall find out that they are lost, not never hear of them.
             self.warn("%s ends at %d, below its high watermark %d", chosen.path, end, chosen.high_watermark)
@@ -356,7 +385,9 @@ class FileTransport(Logging):
 
     def _log_end_offset(self, replica: ReplicaDir, committed: int) -> int:
         """Where the log ends; looked at again when that is below the high watermark, as caches of other hosts lag."""
-        end = replica.log_end_offset
+        if not replica.segments:
+            return replica.log_end_offset
+        end = self._listings.of(replica.segments[-1].path, "end", lambda: replica.log_end_offset)
         for _ in range(_ATTEMPTS - 1):
             if end >= committed:
                 break
@@ -388,13 +419,16 @@ class FileTransport(Logging):
         return None
 
     def size_between(self, topic: str, partition: int, from_offset: int, until_offset: int) -> int:
-        """About how many bytes these offsets take, by the indexes."""
+        """About how many bytes these offsets take: by the indexes where that makes a difference to a task."""
         replica = self._chosen.get(TopicPartition(topic, partition))
         if replica is None:
             return 0
+        segments = replica.segments_between(from_offset, until_offset)
+        at_most = sum(segment.size for segment in segments)
+        if at_most <= MAX_CHUNK_BYTES:
+            return at_most
         return sum(
-            max(0, position_behind(segment, until_offset) - position_of(segment, from_offset))
-            for segment in replica.segments_between(from_offset, until_offset)
+            max(0, position_behind(segment, until_offset) - position_of(segment, from_offset)) for segment in segments
         )
 
     def plan(
@@ -426,7 +460,17 @@ class FileTransport(Logging):
         """Forget what was found, and give back the connections of live offsets."""
         if self._live is not None:
             self._live.close()
-        self._chosen, self._offsets, self._transactions = {}, {}, {}
+        self._chosen, self._offsets, self._transactions, self._listings = {}, {}, {}, Listings()
+
+
+def _check_that_there_is_a_checkpoint(replica: ReplicaDir) -> None:
+    """Raise ValueError if nothing can be read for want of the file. A broker makes it, empty, when it starts."""
+    home = os.path.dirname(replica.path)
+    if not os.path.exists(os.path.join(home, HIGH_WATERMARKS)):
+        raise ValueError(
+            f"{home} has no {HIGH_WATERMARKS}, so nothing says which records of {replica.topic_partition} are "
+            f"committed. Copy that file too, or read all that is there with option offsetsSource={LOG}"
+        )
 
 
 def choose_replica(replicas: list[ReplicaDir], leader: int | None = None) -> ReplicaDir:

@@ -18,16 +18,19 @@ from __future__ import annotations
 
 import bisect
 import glob
+import itertools
 import os
 import pathlib
 import re
 import struct
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from kafka_py.common.errors import CorruptRecordException
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.spark.batch_headers import CODEC_MASK, LOG_OVERHEAD, BatchHeaders, batch_headers
+from kafka_py.spark.legacy_decoder import legacy_rows
+from kafka_py.spark.listings import Listings
 from kafka_py.utils.logging import get_logger
 
 HIGH_WATERMARKS = "replication-offset-checkpoint"
@@ -37,13 +40,25 @@ META_PROPERTIES = "meta.properties"
 UNKNOWN_BROKER = -1
 NO_EPOCH = -1
 DELETED, SWAP = ".deleted", ".swap"
+DELETED_DIR = "-delete"  # ends the name of a partition that is being deleted
 _PARTITION_DIR = re.compile(r"(?P<topic>[a-zA-Z0-9._-]+)-(?P<partition>\d+)$")
 _SEGMENT = re.compile(r"(?P<base>\d{20})\.log(?P<swap>\.swap)?$")
 _OFFSET_ENTRY = struct.Struct(">ii")
 _TIME_ENTRY = struct.Struct(">qi")
 _SCAN_BYTES = 64 << 10
+_HEAD_ENTRIES = 256  # of an index, read at once
+_ABOVE_ALL = 1 << 63
+SMALLEST_HEADER = 18  # bytes of a batch up to its attributes, in any format
 _log = get_logger(__name__)
+_told: set[tuple[str, str]] = set()  # files and what has been said of them; atomic
 _LISTINGS = 5  # a directory is listed until two listings agree, at most so often
+
+
+def _warn_once(path: str, text: str, *args: object, exc: BaseException | None = None) -> None:
+    """A warning about a file that a query may look at many times. ``text`` begins with the path."""
+    if (path, text) not in _told:
+        _told.add((path, text))
+        _log.warn(text, path, *args, exc=exc)
 
 
 class LogDir(NamedTuple):
@@ -103,12 +118,16 @@ class ReplicaDir(NamedTuple):
 
     def segments_between(self, from_offset: int, until_offset: int) -> list[SegmentFile]:
         """The segments that can hold offsets of [from_offset, until_offset)."""
-        ends = [following.base_offset for following in self.segments[1:]]
         return [
             segment
-            for segment, end in zip(self.segments, [*ends, None], strict=True)
+            for segment, end in with_ends(self.segments)
             if segment.base_offset < until_offset and (end is None or end > from_offset)
         ]
+
+
+def with_ends(segments: Sequence[SegmentFile]) -> Iterator[tuple[SegmentFile, int | None]]:
+    """Each segment with the offset at which the next one begins, None for the last; nothing where there is none."""
+    return itertools.zip_longest(segments, [following.base_offset for following in segments[1:]])
 
 
 class LogDirs:
@@ -147,15 +166,17 @@ class LogDirs:
                 )
         return cls(found)
 
-    def replicas(self, wanted: Callable[[str, int], bool] | None = None) -> list[ReplicaDir]:
-        """Every partition, or those wanted, in all directories.
+    def replicas(
+        self, wanted: Callable[[str, int], bool] | None = None, listings: Listings | None = None
+    ) -> list[ReplicaDir]:
+        """Every partition, or those wanted, in all directories; ``listings`` spare looking at all of it again.
 
         Raises ValueError when a broker has a partition twice: then nobody can tell which of them is its log.
         """
         seen: dict[tuple[int, str, int], str] = {}
         found = []
         for log_dir in self.dirs:
-            for replica in replicas_in(log_dir, wanted):
+            for replica in replicas_in(log_dir, wanted, listings):
                 if replica.broker_id != UNKNOWN_BROKER:
                     name = replica.broker_id, replica.topic, replica.partition
                     if name in seen:
@@ -221,33 +242,54 @@ def _checkpoint_lines(path: pathlib.Path) -> list[str]:
     return entries
 
 
-def replica_dirs(log_dirs: Iterable[str]) -> Iterator[ReplicaDir]:
-    """Every partition in these log directories, without those being deleted (-delete) or moved in (-future)."""
-    for log_dir in log_dirs:
-        yield from replicas_in(LogDir(log_dir, broker_id_of(log_dir)))
-
-
-def replicas_in(log_dir: LogDir, wanted: Callable[[str, int], bool] | None = None) -> Iterator[ReplicaDir]:
+def replicas_in(
+    log_dir: LogDir, wanted: Callable[[str, int], bool] | None = None, listings: Listings | None = None
+) -> Iterator[ReplicaDir]:
     """The partitions of one log directory, or those wanted, by name."""
     home = pathlib.Path(log_dir.path)
+    listings = listings or Listings()
     # The checkpoints first: what they promise is then in the segments that are listed.
-    high_watermarks = read_offset_checkpoint(home / HIGH_WATERMARKS)
-    start_offsets = read_offset_checkpoint(home / LOG_START_OFFSETS)
-    for child in sorted(home.iterdir()):
-        match = _PARTITION_DIR.match(child.name)
-        if match is None or not child.is_dir():
-            continue  # a file, or a partition on its way out or in: those names end with -delete or -future
-        name = match["topic"], int(match["partition"])
+    high_watermarks = _kept_checkpoint(home / HIGH_WATERMARKS, listings)
+    start_offsets = _kept_checkpoint(home / LOG_START_OFFSETS, listings)
+    for path, topic, partition in listings.of(home, "partitions", lambda: _partition_dirs(log_dir.path)):
+        name = topic, partition
         if wanted is not None and not wanted(*name):
             continue
         try:
-            segments = tuple(segment_files(child))
-            epochs = read_leader_epochs(child / LEADER_EPOCHS)
+            segments, epochs = _kept_files(path, listings)
         except FileNotFoundError:
             continue  # the topic was deleted meanwhile
         first = segments[0].base_offset if segments else 0
         start = max(first, start_offsets.get(name, 0))
-        yield ReplicaDir(str(child), *name, start, high_watermarks.get(name, 0), segments, log_dir.broker_id, epochs)
+        yield ReplicaDir(path, *name, start, high_watermarks.get(name, 0), segments, log_dir.broker_id, epochs)
+
+
+def _partition_dirs(home: str) -> list[tuple[str, str, int]]:
+    """(path, topic, partition), without those on their way out or in, whose names end with -delete or -future."""
+    with os.scandir(home) as entries:
+        found = [(entry.path, match) for entry in entries if (match := _PARTITION_DIR.match(entry.name))]
+    return sorted((path, match["topic"], int(match["partition"])) for path, match in found if os.path.isdir(path))
+
+
+def _kept_checkpoint(path: pathlib.Path, listings: Listings) -> dict[tuple[str, int], int]:
+    try:
+        return listings.of(path, "checkpoint", lambda: read_offset_checkpoint(path))
+    except FileNotFoundError:
+        return {}
+
+
+def _kept_files(path: str, listings: Listings) -> tuple[tuple[SegmentFile, ...], tuple[tuple[int, int], ...]]:
+    """The segments and leader epochs of a partition. Raises FileNotFoundError."""
+
+    def find() -> tuple[tuple[SegmentFile, ...], tuple[tuple[int, int], ...]]:
+        return tuple(segment_files(path)), read_leader_epochs(pathlib.Path(path, LEADER_EPOCHS))
+
+    segments, epochs = listings.of(path, "files", find)
+    if segments:  # the last one grows without a trace in the directory
+        size = os.stat(segments[-1].path).st_size
+        if size != segments[-1].size:
+            segments = (*segments[:-1], segments[-1]._replace(size=size))
+    return segments, epochs
 
 
 def segment_files(directory: str | os.PathLike[str]) -> Iterator[SegmentFile]:
@@ -286,6 +328,7 @@ class IndexFile:
         self._entry = entry
         self._end = end
         self._fd = -1
+        self._head = b""
         self._count = 0
 
     @classmethod
@@ -304,8 +347,13 @@ class IndexFile:
             self._fd = os.open(self._path, os.O_RDONLY)
         except FileNotFoundError:
             return self
+        self._head = os.pread(self._fd, _HEAD_ENTRIES * self._entry.size, 0)
         self._count = os.fstat(self._fd).st_size // self._entry.size
-        self._count = bisect.bisect_left(self, True, key=self._end)
+        within = min(self._count, _HEAD_ENTRIES)
+        # Most indexes that are being written end within what was read: nothing else of the room behind is looked at.
+        if within < self._count and not self._end(self[within - 1]):
+            within = self._count
+        self._count = bisect.bisect_left(self, True, 0, within, key=self._end)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -322,6 +370,8 @@ class IndexFile:
         if not 0 <= at < self._count:
             raise IndexError(at)
         size = self._entry.size
+        if (at + 1) * size <= len(self._head):
+            return self._entry.unpack_from(self._head, at * size)
         first, second = self._entry.unpack(os.pread(self._fd, size, at * size).ljust(size, b"\0"))
         return first, second
 
@@ -339,8 +389,8 @@ class BatchStart(NamedTuple):
 
 def batch_start(file_descriptor: int, position: int) -> BatchStart | None:
     """The batch at a position, None when no batch can be there."""
-    data = os.pread(file_descriptor, 18, position)
-    if len(data) < 18:
+    data = os.pread(file_descriptor, SMALLEST_HEADER, position)
+    if len(data) < SMALLEST_HEADER:
         return None
     offset, length, magic = int.from_bytes(data[:8], "big"), int.from_bytes(data[8:12], "big"), data[16]
     if length == 0 or magic > 2:
@@ -354,7 +404,7 @@ def position_of(segment: SegmentFile, offset: int) -> int:
         at = bisect.bisect_right(index, offset - segment.base_offset, key=lambda entry: entry[0])
         position = index[at - 1][1] if at else 0
     if position and not _is_boundary_before(segment, position, offset):
-        _log.warn("The offset index of %s is wrong at position %d: reading from the start", segment.path, position)
+        _warn_once(segment.path, "The offset index of %s is wrong at position %d: reading from the start", position)
         return 0
     return position
 
@@ -367,9 +417,26 @@ def _is_boundary_before(segment: SegmentFile, position: int, offset: int) -> boo
         return True
     try:
         start = batch_start(file_descriptor, position)
+        if start is None or start.base_offset < segment.base_offset:
+            return False
+        if start.is_first_offset or start.base_offset <= offset:
+            return start.base_offset <= offset
+        return _first_offset_inside(file_descriptor, position, start.size) <= offset
     finally:
         os.close(file_descriptor)
-    return start is not None and segment.base_offset <= start.base_offset <= offset
+
+
+def _first_offset_inside(file_descriptor: int, position: int, size: int) -> int:
+    """The first offset of a compressed set of magic 0 or 1, in whose front only its last one stands.
+
+    Above all others where no such set can be read.
+    """
+    batch = os.pread(file_descriptor, size, position)
+    try:
+        first = next(legacy_rows(memoryview(batch), check_crcs=False), None)
+    except CorruptRecordException:
+        first = None
+    return _ABOVE_ALL if first is None else first.offset
 
 
 def position_behind(segment: SegmentFile, offset: int) -> int:
@@ -386,7 +453,9 @@ def position_behind(segment: SegmentFile, offset: int) -> int:
 def cuts_between(segment: SegmentFile, start: int, end: int, first: int, step: int) -> list[tuple[int, int]]:
     """(position, offset) of batches where the bytes [start, end) can be cut, the first at least ``first`` behind start,
     then ``step`` apart. Few index entries are looked at, and one header for each cut."""
-    cuts = []
+    cuts: list[tuple[int, int]] = []
+    if start + first >= end:
+        return cuts
     try:
         file_descriptor = os.open(segment.path, os.O_RDONLY)
     except FileNotFoundError:
@@ -438,16 +507,41 @@ def end_offset(segment: SegmentFile) -> int:
 
     Raises FileNotFoundError if the segment is gone.
     """
-    with IndexFile.offsets(segment) as index:
-        last_entry = index[len(index) - 1] if len(index) else (0, 0)
-    if _is_boundary_before(segment, last_entry[1], segment.base_offset + last_entry[0]):
-        end = _end_offset_from(segment, last_entry[1])
+    for offset, position in _last_entries(segment):
+        if not _is_boundary_before(segment, position, segment.base_offset + offset):
+            break
+        end = _end_offset_from(segment, position)
         if end is not None:
             return end
-    if last_entry[1]:
-        _log.warn("The offset index of %s is wrong: looking for the end from the start", segment.path)
+        if not _is_torn_at(segment, position):
+            break
+    else:
+        return _from_the_start(segment)
+    _warn_once(segment.path, "The offset index of %s is wrong: looking for the end from the start")
+    return _from_the_start(segment)
+
+
+def _last_entries(segment: SegmentFile) -> list[tuple[int, int]]:
+    """The last entry of the offset index, and the one before: the batch of the last may be half written."""
+    with IndexFile.offsets(segment) as index:
+        return [index[at] for at in range(len(index) - 1, max(len(index) - 3, -1), -1)]
+
+
+def _from_the_start(segment: SegmentFile) -> int:
     end = _end_offset_from(segment, 0)
     return segment.base_offset if end is None else end
+
+
+def _is_torn_at(segment: SegmentFile, position: int) -> bool:
+    """Whether the batch there reaches beyond the end of the file: a copy that broke off, or a crash."""
+    with open(segment.path, "rb", buffering=0) as file:
+        start, size = batch_start(file.fileno(), position), os.fstat(file.fileno()).st_size
+    if start is None:
+        return size - position < SMALLEST_HEADER
+    if position + start.size <= size:
+        return False
+    _warn_once(segment.path, "%s ends within a batch, at position %d: what is before it counts", position)
+    return True
 
 
 def _end_offset_from(segment: SegmentFile, position: int) -> int | None:
@@ -458,7 +552,7 @@ def _end_offset_from(segment: SegmentFile, position: int) -> int | None:
             for _, headers in scan_headers(file.fileno(), position, os.fstat(file.fileno()).st_size):
                 end = int(headers.last_offset[-1]) + 1
         except CorruptRecordException as e:
-            _log.warn("%s does not end with a whole batch", segment.path, exc=e)
+            _warn_once(segment.path, "%s does not end with a whole batch", exc=e)
             return None if position else end
     return end
 

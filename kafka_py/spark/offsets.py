@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
+from kafka_py.common.errors import UnknownTopicOrPartitionException
 from kafka_py.common.internals.topic import Topic
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
@@ -112,6 +113,10 @@ class ConsumerStrategy(ABC):
         """Partitions that were named one by one and are not there."""
         return set()
 
+    def named_topics(self) -> frozenset[str]:
+        """Topics that were named, so that there must be such."""
+        return frozenset()
+
 
 @dataclass(frozen=True)
 class AssignStrategy(ConsumerStrategy):
@@ -130,10 +135,14 @@ class AssignStrategy(ConsumerStrategy):
         """Those that are not there."""
         return set(self.partitions) - set(found)
 
+    def named_topics(self) -> frozenset[str]:
+        """Those of the partitions."""
+        return frozenset(tp.topic for tp in self.partitions)
+
 
 @dataclass(frozen=True)
 class SubscribeStrategy(ConsumerStrategy):
-    """All partitions of some topics; a topic that does not exist has none yet.
+    """All partitions of some topics.
 
     Mirrors: org.apache.spark.sql.kafka010.SubscribeStrategy
     """
@@ -143,6 +152,10 @@ class SubscribeStrategy(ConsumerStrategy):
     def selects(self, topic: str, partition: int) -> bool:
         """Whether it is of one of the topics."""
         return topic in self.topics
+
+    def named_topics(self) -> frozenset[str]:
+        """All of them."""
+        return frozenset(self.topics)
 
 
 @dataclass(frozen=True)
@@ -371,9 +384,9 @@ class KafkaOffsetReader(Logging):
         self._retry_interval_ms = retry_interval_ms  # const
         self._time = time  # const
 
-    def fetch_earliest_offsets(self) -> PartitionOffsetMap:
-        """Where each partition begins."""
-        return {tp: offsets.log_start_offset for tp, offsets in self._assigned().items()}
+    def fetch_earliest_offsets(self, known_offsets: Iterable[TopicPartition] = ()) -> PartitionOffsetMap:
+        """Where each partition begins. Topics of known partitions may have been deleted, others must be there."""
+        return {tp: offsets.log_start_offset for tp, offsets in self._assigned(known_offsets).items()}
 
     def fetch_latest_offsets(self, known_offsets: Mapping[TopicPartition, int] | None = None) -> PartitionOffsetMap:
         """Where each partition ends; asked again, a few times, while one ends below a known offset or is missing."""
@@ -387,7 +400,7 @@ class KafkaOffsetReader(Logging):
         """
         attempts = max(1, self._num_retries)
         while True:
-            assigned = self._assigned()
+            assigned = self._assigned(known_offsets)
             latest = {tp: self._latest(offsets) for tp, offsets in assigned.items()}
             incorrect = [
                 (tp, known, latest.get(tp)) for tp, known in known_offsets.items() if latest.get(tp, -1) < known
@@ -410,7 +423,8 @@ class KafkaOffsetReader(Logging):
     ) -> list[KafkaOffsetRange]:
         """What a batch query reads of each partition, not divided yet; ``narrow`` may take parts away.
 
-        Raises ValueError when a start is above its end, DataLossError for offsets that are gone.
+        Raises ValueError when a start is above its end, DataLossError for offsets that are gone, and
+        UnknownTopicOrPartitionException for a topic that is not there.
         """
         assigned = self._assigned()
         start = self._resolve(starting_offsets, True, assigned)
@@ -464,14 +478,35 @@ class KafkaOffsetReader(Logging):
                 ranges.append(self._without_what_is_gone(found, assigned[tp], self._latest(assigned[tp])))
         return ranges
 
-    def _assigned(self) -> dict[TopicPartition, PartitionOffsets]:
-        selects = self._strategy.selects
-        partitions = self._transport.partitions(selects)
-        assigned = {TopicPartition(*name): found for name, found in partitions.items() if selects(*name)}
+    def _assigned(self, known: Iterable[TopicPartition] = ()) -> dict[TopicPartition, PartitionOffsets]:
+        """The partitions as they are. A topic that was read before and is gone now is a loss; others must be there.
+
+        Raises UnknownTopicOrPartitionException for a topic that is not, as one has when its name is misspelt.
+        """
+        wanted = self._strategy.named_topics() - {tp.topic for tp in known}
+        attempts = max(1, self._num_retries)
+        while True:
+            assigned = self._selected()
+            unknown = wanted - {tp.topic for tp in assigned}
+            attempts -= 1
+            if not unknown:
+                break
+            if not attempts:
+                raise UnknownTopicOrPartitionException(
+                    f"This server does not host this topic-partition. There is no topic {', '.join(sorted(unknown))}"
+                )
+            self._time.sleep(self._retry_interval_ms)  # it may have been made a moment ago
+        if not assigned:
+            self.warn("Nothing to read: no partition is selected by %s", self._strategy)
         missing = self._strategy.missing(assigned)
         if missing:
             self._report(f"Cannot find earliest offsets of {_names(missing)}. Some data may have been missed")
         return assigned
+
+    def _selected(self) -> dict[TopicPartition, PartitionOffsets]:
+        selects = self._strategy.selects
+        partitions = self._transport.partitions(selects)
+        return {TopicPartition(*name): found for name, found in partitions.items() if selects(*name)}
 
     def _latest(self, offsets: PartitionOffsets) -> int:
         return offsets.last_stable_offset if self._read_committed else offsets.high_watermark

@@ -10,6 +10,7 @@ Read next: offsets.py (what the offsets mean), docs/left-out.tsv
 
 from __future__ import annotations
 
+import math
 import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -49,7 +50,6 @@ BOOTSTRAP_SERVERS, ZOOKEEPER_CONNECT = "kafka.bootstrap.servers", "kafka.zookeep
 _SEE_DOCS = f"{', '.join(STRATEGIES)}. See the docs for more details."
 _DEFAULT_STARTING_OFFSETS = {False: EarliestOffsetRangeLimit(), True: LatestOffsetRangeLimit()}  # by streaming
 MIN_BYTES_PER_TASK, MAX_BYTES_PER_TASK = 64 << 20, 128 << 20
-_TASKS_PER_CORE = 4
 _TIME_UNITS_MS = {"us": 0.001, "ms": 1, "s": 1000, "m": 60_000, "min": 60_000, "h": 3_600_000, "d": 86_400_000}
 _TIME_STRING = re.compile(r"(-?[0-9]+)([a-z]+)?")
 _REFUSED = {
@@ -163,10 +163,10 @@ class KafkaSourceOptions(Logging):
         """The tasks that read these ranges: by numbers of records as Spark divides them, then by bytes."""
         calculator = KafkaOffsetRangeCalculator(self.min_partitions, self.max_records_per_partition)
         divided = calculator.get_ranges(ranges)
-        max_bytes = self.max_partition_bytes or _bytes_per_task(transport, divided)
+        limits = [self.max_partition_bytes] * len(divided) if self.max_partition_bytes else _limits(transport, divided)
         return [
             piece
-            for (topic, partition), from_offset, until_offset in divided
+            for ((topic, partition), from_offset, until_offset), max_bytes in zip(divided, limits, strict=True)
             for piece in transport.plan(topic, partition, from_offset, until_offset, max_bytes, self.read_committed)
         ]
 
@@ -321,12 +321,16 @@ class KafkaSourceOptions(Logging):
         return text
 
 
-def _bytes_per_task(transport: Transport, ranges: Iterable[KafkaOffsetRange]) -> int:
-    """Enough tasks to keep all cores busy to the end, but each worth its start."""
+def _limits(transport: Transport, ranges: Sequence[KafkaOffsetRange]) -> list[int]:
+    """For each range the bytes of a task: something for every core, but each task worth its start.
+
+    A range is cut into equal pieces, none of them a small rest. A piece may so be half as large again as the limit.
+    """
     if not isinstance(transport, FileTransport):
-        return MAX_BYTES_PER_TASK
-    total = sum(transport.size_between(tp.topic, tp.partition, first, until) for tp, first, until in ranges)
-    return min(max(MIN_BYTES_PER_TASK, total // (_TASKS_PER_CORE * (os.cpu_count() or 1))), MAX_BYTES_PER_TASK)
+        return [MAX_BYTES_PER_TASK] * len(ranges)
+    sizes = [transport.size_between(tp.topic, tp.partition, first, until) for tp, first, until in ranges]
+    limit = min(max(MIN_BYTES_PER_TASK, sum(sizes) // (os.cpu_count() or 1)), MAX_BYTES_PER_TASK)
+    return [max(limit, math.ceil(size / max(1, round(size / limit)))) for size in sizes]
 
 
 def _check_order(kind: str, start: Mapping[TopicPartition, int], end: Mapping[TopicPartition, int]) -> None:

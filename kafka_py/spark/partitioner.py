@@ -16,29 +16,37 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int32]
 UInts = npt.NDArray[np.uint32]
+_FEW = 16  # keys; a step of numpy's costs about as much as so many words one by one
 _SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24
 
 
 def murmur2(keys: pa.Array) -> UInts:
     """The hash of each binary key, as kafka_py.common.utils.utils.murmur2 gives it, unsigned; of nulls any number.
 
-    All keys advance together, four bytes per step, so that the steps are as many as the longest key has words.
+    All keys advance together, four bytes per step, as long as they are many: the few longest then go on alone.
     """
     n = len(keys)
     _, offsets, data = keys.buffers()
     edges = np.frombuffer(offsets, np.int32)[keys.offset : keys.offset + n + 1].astype(np.int64)
-    u8 = np.frombuffer(data, np.uint8).astype(np.uint32) if data is not None else np.zeros(0, np.uint32)
+    octets = np.frombuffer(data, np.uint8) if data is not None else np.zeros(0, np.uint8)
+    u8 = octets.astype(np.uint32)
     start, length = edges[:-1], np.diff(edges)
     m = np.uint32(_M)
     h = np.uint32(_SEED) ^ length.astype(np.uint32)
     words = length >> 2
-    for i in range(int(words.max(initial=0))):
-        live = np.flatnonzero(words > i)
+    longest_first = np.argsort(-words, kind="stable")
+    together = int(words[longest_first[_FEW]]) if n > _FEW else 0  # steps in which more than a few keys take part
+    falling = words[longest_first]
+    live = longest_first
+    for i in range(together):
+        live = live[: int(np.searchsorted(-falling, -i))]  # those that have more than i words
         at = start[live] + 4 * i
-        k = u8[at] | u8[at + 1] << np.uint32(8) | u8[at + 2] << np.uint32(16) | u8[at + 3] << np.uint32(24)
-        k *= m
-        k ^= k >> np.uint32(_R)
-        h[live] = h[live] * m ^ k * m
+        h[live] = h[live] * m ^ _mixed(
+            u8[at] | u8[at + 1] << np.uint32(8) | u8[at + 2] << np.uint32(16) | u8[at + 3] << np.uint32(24)
+        )
+    for key in longest_first[: int(np.searchsorted(-falling, -together))].tolist():
+        first = int(start[key]) + 4 * together
+        h[key] = _hash_on(int(h[key]), bytes(octets[first : int(start[key]) + 4 * int(words[key])]))
     rest = length & 3
     behind = start + (words << 2)
     for i in (2, 1, 0):
@@ -48,6 +56,21 @@ def murmur2(keys: pa.Array) -> UInts:
     h ^= h >> np.uint32(13)
     h *= m
     h ^= h >> np.uint32(15)
+    return h
+
+
+def _mixed(k: UInts) -> UInts:
+    """What each word of a key adds to its hash."""
+    k = k * np.uint32(_M)
+    k ^= k >> np.uint32(_R)
+    k *= np.uint32(_M)
+    return k
+
+
+def _hash_on(h: int, words: bytes) -> int:
+    """The hash after these words of one key: what they add is found for all at once, only the sum goes one by one."""
+    for k in _mixed(np.frombuffer(words, "<u4").astype(np.uint32)).tolist():
+        h = (h * _M & 0xFFFFFFFF) ^ k
     return h
 
 

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_py import spark as kafka_spark
 from kafka_py.common.utils.time import Time
-from kafka_py.spark.local_session import start_spark
+from kafka_py.spark.local_session import is_spark_installed, reason_of, start_spark
 from kafka_py.spark.pipeline_picture import Sample, draw
 from kafka_py.utils.concurrent import CountDownLatch
 
@@ -351,7 +351,7 @@ def run(spark: SparkSession, options: argparse.Namespace, output: pathlib.Path, 
         read = pipeline.run_stream()
         picture = pathlib.Path(options.picture or output / "pipeline.png")
         if pipeline.samples:
-            draw(pipeline.samples, picture, f"{options.topic}: {read:,} records")
+            draw(pipeline.samples, picture, f"{options.topic}: {read:,} records", options.rate if traffic else None)
             print(f"The picture: {picture}")
     print(f"Parquet: {pipeline.parquet}")
     if not options.sink_topic:
@@ -368,6 +368,10 @@ def run(spark: SparkSession, options: argparse.Namespace, output: pathlib.Path, 
 def main(args: Sequence[str]) -> int:
     """Run a pipeline as the command line says; the exit code. Raises JavaNotFoundError where there is no Java."""
     options = parse_arguments(args)
+    if not is_spark_installed():
+        return 1
+    from pyspark.errors import PySparkException
+
     if options.output is None:
         options.output = tempfile.mkdtemp(prefix="kafka-pipeline-")
     output = pathlib.Path(options.output)
@@ -380,5 +384,8 @@ def main(args: Sequence[str]) -> int:
                 return run(spark, options, output)
             with demonstration(options) as traffic:
                 return run(spark, options, output, traffic)
+        except (OSError, ValueError, PySparkException) as e:
+            print(f"Error: {reason_of(e)}", file=sys.stderr)
+            return 1
         finally:
             spark.stop()

@@ -23,6 +23,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, Protocol, TextIO
 
+from kafka_py.spark.local_session import is_spark_installed, reason_of, start_spark
 from kafka_py.tools.java_runtime import JavaNotFoundError
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser
@@ -320,7 +321,7 @@ class Shell:
                     view.create()
             self._output.write(self._sql(statement))
         except (PySparkException, OSError, ValueError) as e:
-            self._error.write(f"{_first_lines(str(e))}\n")
+            self._error.write(f"{reason_of(e)}\n")
             return False
         except KeyboardInterrupt:
             self._error.write("Cancelled\n")
@@ -332,13 +333,6 @@ def _names(statement: str, view: str) -> bool:
     """Whether a statement may need the view: it has its name somewhere, or asks for all views or tables."""
     pattern = rf"(?<!\w){re.escape(view)}(?!\w)|^\s*show\s+(views|tables)"
     return re.search(pattern, statement, re.IGNORECASE) is not None
-
-
-def _first_lines(text: str) -> str:
-    """Spark's message without the plan and the Java stack that follow it."""
-    lines = text.strip().split("\n")
-    end = next((i for i, line in enumerate(lines) if line.startswith(("\tat ", "JVM stacktrace", "'"))), len(lines))
-    return "\n".join(lines[: max(1, end)]).rstrip(";\n ")
 
 
 # ---- the tool --------------------------------------------------------------------------------------------------------
@@ -410,13 +404,11 @@ def run(options: SegmentsSqlOptions, spark: SparkSession, out: TextIO, error: Te
 def main(args: list[str]) -> int:
     """0 when all statements were run; 1 with the reason when one, or the start, failed."""
     options = SegmentsSqlOptions(args)
-    if importlib.util.find_spec("pyspark") is None:
-        print("Spark is not installed: pip install 'kafka_py[spark]'", file=sys.stderr)
+    if not is_spark_installed():
         return 1
     from pyspark.errors import PySparkException
 
     from kafka_py.spark.layout import LogDirs
-    from kafka_py.spark.local_session import start_spark
 
     with tempfile.TemporaryDirectory(prefix="kafka-segments-sql-") as home:
         try:
@@ -428,5 +420,5 @@ def main(args: list[str]) -> int:
             finally:
                 spark.stop()
         except (OSError, ValueError, JavaNotFoundError, PySparkException) as e:
-            print(f"Error: {_first_lines(str(e))}", file=sys.stderr)
+            print(f"Error: {reason_of(e)}", file=sys.stderr)
             return 1

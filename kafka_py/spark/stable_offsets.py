@@ -18,7 +18,7 @@ from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.producer_state_manager import ProducerStateManager
 from kafka_py.log.transaction_index import AbortedTxn
 from kafka_py.spark.batch_headers import BatchHeaders
-from kafka_py.spark.layout import ReplicaDir, position_of, scan_headers
+from kafka_py.spark.layout import ReplicaDir, position_of, scan_headers, with_ends
 from kafka_py.utils.logging import Logging
 
 AbortedTransaction = tuple[int, int, int]  # producer id, first offset, offset of the marker
@@ -112,8 +112,7 @@ def aborted_transactions(replica: ReplicaDir, from_offset: int, until_offset: in
     that says that everything before that offset was decided.
     """
     found = []
-    ends = [following.base_offset for following in replica.segments[1:]]
-    for segment, end in zip(replica.segments, [*ends, None], strict=True):
+    for segment, end in with_ends(replica.segments):
         if end is not None and end <= from_offset:
             continue
         for txn in read_transaction_index(segment.beside(_TRANSACTION_INDEX)):

@@ -147,7 +147,7 @@ class KafkaMicroBatchStream(DataSourceStreamReader, SupportsTriggerAvailableNow,
         """At most about limit records, of each partition in proportion to what is new in it."""
         starts = dict(from_offsets)
         if set(until_offsets) - set(from_offsets):
-            starts = {**self._reader().fetch_earliest_offsets(), **starts}
+            starts = {**self._reader().fetch_earliest_offsets(from_offsets), **starts}
         sizes = {tp: end - starts[tp] for tp, end in until_offsets.items() if tp in starts and end > starts[tp]}
         total = sum(sizes.values())
         offsets = dict(until_offsets)

@@ -61,7 +61,7 @@ from kafka_py.spark.batches import (
     is_batch_at,
     with_inner_offsets,
 )
-from kafka_py.spark.layout import HIGH_WATERMARKS, LEADER_EPOCHS, LogDir, SegmentFile, segment_files
+from kafka_py.spark.layout import HIGH_WATERMARKS, LEADER_EPOCHS, LogDir, SegmentFile, segment_files, with_ends
 from kafka_py.spark.tables import (
     CLEANER_OFFSETS,
     LIVE,
@@ -541,10 +541,14 @@ def _leader_epochs(path: str) -> Iterator[Finding]:
 
 
 class Check(NamedTuple):
-    """One segment, or without one the small files of a directory."""
+    """One segment, or without one the small files of a directory.
+
+    ``promised`` is the high watermark of a directory that has no segment at all.
+    """
 
     place: Place
     segment: SegmentToVerify | None = None
+    promised: int = 0
 
 
 @dataclass
@@ -588,12 +592,15 @@ class KafkaVerifyReader(DataSourceReader):
         cleaned = {name for log_dir in log_dirs for name in _noted(log_dir, CLEANER_OFFSETS)}
         checks: list[Check] = []
         for place in self._options.places():
-            if place.state == LIVE:
+            if place.state == LIVE and place.topic is None:
                 checks.append(Check(place))
-            if place.state == LIVE and place.topic is not None:
+            elif place.state == LIVE and place.topic is not None:
                 name = place.topic, place.partition or 0
                 compacted = name in cleaned or self._compacted.fullmatch(place.topic) is not None
-                checks += _segments(place, compacted, high_watermarks[place.log_dir].get(name, 0))
+                high_watermark = high_watermarks[place.log_dir].get(name, 0)
+                segments = list(_segments(place, compacted, high_watermark))
+                checks.append(Check(place, promised=0 if segments else high_watermark))
+                checks += segments
         sizes = [_SMALL_FILES_BYTES if check.segment is None else check.segment.segment.size for check in checks]
         return [Checks(group) for group in grouped(checks, sizes, DEFAULT_MAX_PARTITION_BYTES)]
 
@@ -626,15 +633,20 @@ def _segments(place: Place, compacted: bool, high_watermark: int) -> Iterator[Ch
         segments = list(segment_files(place.path))
     except FileNotFoundError:
         return  # deleted meanwhile
-    following = [segment.base_offset for segment in segments[1:]]
-    for segment, next_base in zip(segments, [*following, None], strict=True):
+    for segment, next_base in with_ends(segments):
         yield Check(place, SegmentToVerify(segment, next_base, compacted, high_watermark))
 
 
 def findings(check: Check) -> Iterator[Finding]:
     """What is wrong with a segment or a directory; a file that the disk does not give is a finding too."""
     try:
-        yield from small_files(check.place) if check.segment is None else SegmentVerifier(check.segment).findings()
+        if check.segment is not None:
+            yield from SegmentVerifier(check.segment).findings()
+            return
+        if check.promised and os.path.isdir(check.place.path):
+            detail = f"the high watermark is {check.promised}, but there is no segment"
+            yield Finding("highWatermarkBeyondLogEnd", check.place.path, detail, None, 0)
+        yield from small_files(check.place)
     except OSError as e:
         yield Finding("unreadableFile", str(e.filename or check.place.path), str(e))
 

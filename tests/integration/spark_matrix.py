@@ -13,12 +13,13 @@ import pyarrow as pa
 from confluent_kafka import IsolationLevel, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec  # type: ignore[attr-defined]
 
-from kafka_py.spark.layout import ReplicaDir, replica_dirs
+from kafka_py.spark.layout import ReplicaDir
 from kafka_py.spark.options import READ_COMMITTED, READ_UNCOMMITTED, KafkaSourceOptions
 from kafka_py.spark.source import KafkaBatch
 from kafka_py.testing.local_cluster import LocalBroker
 from tests.integration.spark_rows import Seen, consume_all, plain
 from tests.integration.support import wait_until
+from tests.spark.made_logs import replica_dirs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, KafkaError, TopicPartition
 
-from kafka_py.spark.layout import replica_dirs
 from tests.integration.support import wait_until
+from tests.spark.made_logs import replica_dirs
 
 Header = tuple[str, bytes | None]
 

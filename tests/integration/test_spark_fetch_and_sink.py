@@ -12,13 +12,13 @@ from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartit
 
 from kafka_py.spark.arrow_decoder import COLUMNS, RecordBatchDecoder, iter_segment
 from kafka_py.spark.fetch_transport import FetchTransport
-from kafka_py.spark.layout import replica_dirs
 from kafka_py.spark.producer import KafkaProducer, ProducerSettings
 from kafka_py.spark.sink import KafkaWriteTask
 from kafka_py.spark.transport import ReadOptions
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic, topic_name
 from tests.integration.support import wait_until, wait_until_forgotten
+from tests.spark.made_logs import replica_dirs
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession

@@ -16,12 +16,12 @@ from confluent_kafka import KafkaError, Message, Producer
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from kafka_py.embedded.zookeeper_server import ZooKeeperServer
-from kafka_py.spark.layout import replica_dirs
 from kafka_py.spark.options import READ_COMMITTED, READ_UNCOMMITTED, KafkaSourceOptions
 from kafka_py.spark.source import KafkaBatch
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration import wire
 from tests.integration.support import wait_until
+from tests.spark.made_logs import replica_dirs
 
 pytestmark = [pytest.mark.slow]
 

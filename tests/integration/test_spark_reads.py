@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, NamedTuple
 import pytest
 from confluent_kafka import TIMESTAMP_LOG_APPEND_TIME, Consumer, Producer, TopicPartition
 
-from kafka_py.spark.layout import replica_dirs
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic, topic_name
 from tests.integration.support import wait_until
+from tests.spark.made_logs import replica_dirs
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession

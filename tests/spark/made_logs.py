@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.record.simple_record import SimpleRecord
+from kafka_py.spark.layout import LogDir, LogDirs, ReplicaDir, broker_id_of
 from kafka_py.spark.options import KafkaSourceOptions
 from kafka_py.spark.source import KafkaBatch
 from tests.spark.arrow_data import batch
@@ -109,6 +110,11 @@ def offsets(log_dir: pathlib.Path | str, **more: str) -> dict[int, list[int]]:
     """Partition -> offsets that a batch query reads."""
     reader = KafkaBatch(options(log_dir, **more), ("offset",))
     return read_offsets(reader, reader.partitions())
+
+
+def replica_dirs(log_dirs: Iterable[str]) -> list[ReplicaDir]:
+    """Every partition in these log directories, as it is now."""
+    return LogDirs(LogDir(log_dir, broker_id_of(log_dir)) for log_dir in log_dirs).replicas()
 
 
 class BytesRead:

@@ -457,6 +457,40 @@ def test_a_deleted_topic(tmp_path: pathlib.Path) -> None:
     assert read(pieces, fail=False) == []
 
 
+@pytest.mark.parametrize("gone", ["the log directory", "the partition's directory"])
+@pytest.mark.parametrize("fail", [True, False])
+def test_a_directory_that_an_executor_does_not_see(tmp_path: pathlib.Path, gone: str, fail: bool) -> None:
+    """Whatever failOnDataLoss says: nothing was deleted, the task runs where the directory is not."""
+    home = make_log_dir(tmp_path / "logs")
+    pieces = transport_of(home).plan("t", 0, 5, 177, ANY_SIZE, False)
+    moved = home if gone == "the log directory" else home / "t-0"
+    moved.rename(tmp_path / "elsewhere")
+    with pytest.raises(FileNotFoundError, match=r"does not see the directory.*every executor must see") as raised:
+        read(pieces, fail=fail)
+    assert raised.value.filename == str(home / "t-0")
+
+
+def test_a_directory_without_segments_has_lost_them(tmp_path: pathlib.Path) -> None:
+    home = make_log_dir(tmp_path / "logs")
+    for file in (home / "t-0").iterdir():
+        file.unlink()
+    pieces = transport_of(home).plan("t", 0, 5, 177, ANY_SIZE, False)
+    with pytest.raises(DataLossError, match=r"Cannot fetch records in \[5, 177\)"):
+        read(pieces)
+    assert read(pieces, fail=False) == []
+
+
+def test_a_copy_without_its_checkpoint(tmp_path: pathlib.Path) -> None:
+    """Nothing in it is known to be committed, which is no reason to find nothing without a word."""
+    home = make_log_dir(tmp_path / "logs")
+    (home / "replication-offset-checkpoint").unlink()
+    with pytest.raises(ValueError, match=r"has no replication-offset-checkpoint.*offsetsSource=log"):
+        transport_of(home)
+    assert transport_of(home, offsets_source=LOG).partitions()[T_0].high_watermark == 200
+    (home / "replication-offset-checkpoint").write_text("")  # as a broker makes it
+    assert transport_of(home).partitions()[T_0].high_watermark == 5
+
+
 def test_what_another_host_writes_may_show_late(tmp_path: pathlib.Path) -> None:
     home = make_log_dir(tmp_path / "logs")
     path = home / "t-0" / "00000000000000000100.log"

@@ -20,11 +20,21 @@ from kafka_py.spark.layout import (
     position_of_timestamp,
     read_leader_epochs,
     read_offset_checkpoint,
-    replica_dirs,
     scan_headers,
     segment_files,
+    with_ends,
 )
-from tests.spark.made_logs import T0, BytesRead, made_batch, make_log_dir, write_epochs, write_partition
+from tests.spark.made_logs import (
+    T0,
+    BytesRead,
+    made_batch,
+    make_log_dir,
+    replica_dirs,
+    write_checkpoint,
+    write_epochs,
+    write_partition,
+    write_segment,
+)
 
 
 @pytest.fixture
@@ -258,3 +268,49 @@ def test_damaged_indexes_never_hide_a_record(tmp_path: pathlib.Path, seed: int) 
         position = position_of(segment, offset)
         assert int.from_bytes(data[position : position + 8], "big") <= offset
     assert end_offset(segment) == 400
+
+
+def test_a_directory_without_segments(tmp_path: pathlib.Path) -> None:
+    """A disk that lost the log, but not what the checkpoint says of it."""
+    (tmp_path / "t-0").mkdir()
+    write_checkpoint(tmp_path, {"t-0": 177})
+    (replica,) = replica_dirs([str(tmp_path)])
+    assert (replica.high_watermark, replica.segments, replica.segments_between(0, 177)) == (177, (), [])
+    assert list(with_ends(replica.segments)) == []
+
+
+@pytest.mark.parametrize("magic", [0, 1])
+def test_indexes_of_compressed_sets_of_old_magic_are_right(
+    tmp_path: pathlib.Path, magic: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    """In front of such a set stands its last offset; the index has the first one of the append."""
+    sets = [(base, base + 9, made_batch(base, magic=magic, codec=1)) for base in range(0, 100, 10)]
+    write_segment(tmp_path / "t-0", 0, sets, index_every=1)
+    segment = one(tmp_path / "t-0")
+    size = [0]
+    for _, _, data in sets:
+        size.append(size[-1] + len(data))
+    for offset in range(10, 100):
+        assert position_of(segment, offset) == size[offset // 10]
+    assert end_offset(segment) == 100
+    assert caplog.messages == []
+
+
+def test_a_torn_batch_at_an_index_entry_is_told_once(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is in front of it counts, and the index is not to blame."""
+    path = write_partition(tmp_path, "t-0", 0, 7, rolled=False)  # entries at 30 and 60
+    path.write_bytes(path.read_bytes()[:-30])
+    for _ in range(10):
+        assert end_offset(one(tmp_path / "t-0")) == 60
+    assert len(caplog.messages) == 1
+    assert "ends within a batch, at position" in caplog.text
+    path.write_bytes(path.read_bytes()[: -len(made_batch(60)) + 35])  # hardly a byte of it
+    assert end_offset(one(tmp_path / "t-0")) == 60
+
+
+def test_a_wrong_index_is_told_once(tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = write_partition(tmp_path, "t-0", 0, 7)
+    path.with_suffix(".index").write_bytes((30).to_bytes(4, "big") + (7).to_bytes(4, "big"))
+    for _ in range(10):
+        assert position_of(one(tmp_path / "t-0"), 35) == 0
+    assert len(caplog.messages) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import math
 import pathlib
 import random
 from typing import TYPE_CHECKING, Any
@@ -11,7 +12,7 @@ import pytest
 
 from kafka_py.spark import access_log
 from kafka_py.spark.pipeline import BATCH, STREAM, load_steps, parse_arguments
-from kafka_py.spark.pipeline_picture import Sample, draw, lag_of
+from kafka_py.spark.pipeline_picture import Sample, draw, lag_of, scale_of, steps_of
 
 if TYPE_CHECKING:
     from pyspark.sql import SparkSession
@@ -50,6 +51,23 @@ def test_the_picture(tmp_path: pathlib.Path) -> None:
     assert path.read_bytes()[:8] == b"\x89PNG\r\n\x1a\n"
     with pytest.raises(ValueError, match="nothing to draw"):
         draw([], path, "t")
+
+
+def test_a_curve_is_level_for_as_long_as_a_micro_batch_took() -> None:
+    samples = [Sample(0, 100.0, 40, 20.0, 900), Sample(1, 120.0, 30, 2.0, 10), Sample(2, 125.0, 5, 1.0, 0)]
+    edges, levels = steps_of(samples, lambda sample: sample.rows_per_second)
+    assert edges == [0, 20, 22, 25, 26]
+    assert levels[:2] == [2, 15]
+    assert math.isnan(levels[2])  # nothing ran there
+    assert levels[3] == 5
+
+
+def test_the_warm_up_does_not_set_the_scale() -> None:
+    samples = [Sample(0, 100.0, 40, 20.0, 900), Sample(1, 120.0, 30, 2.0, 10)]
+    assert scale_of(samples, lambda sample: sample.seconds) == pytest.approx(2.3)
+    assert scale_of(samples, lambda sample: sample.rows_per_second, 100) == pytest.approx(115)
+    assert scale_of(samples[:1], lambda sample: sample.seconds) == pytest.approx(23)
+    assert scale_of(samples[:1], lambda sample: 0.0) == 1
 
 
 def test_samples_are_lines_that_parse_reads() -> None:

@@ -6,6 +6,7 @@ import collections
 import pickle
 import random
 import re
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -254,6 +255,27 @@ def test_the_hash_of_a_column_is_the_hash_of_each_key() -> None:
     array = pa.array([b"dropped", *keys])[1:]
     assert murmur2(array).tolist() == [murmur2_of_one(key) & 0xFFFFFFFF for key in keys]
     assert murmur2(pa.array([b""] * 2)).tolist() == [murmur2_of_one(b"") & 0xFFFFFFFF] * 2
+
+
+def test_one_long_key_does_not_cost_a_step_per_word_for_all() -> None:
+    keys = [b"%d" % i for i in range(100)] + [bytes(range(250)) * 80, None, b"x" * 9001]
+    calls = 0
+
+    def count(frame: object, event: str, argument: object) -> None:
+        nonlocal calls
+        calls += event == "c_call"
+
+    column = pa.array(keys, pa.binary())
+    before = sys.getprofile()
+    sys.setprofile(count)
+    try:
+        found = murmur2(column)
+    finally:
+        sys.setprofile(before)
+    assert [int(h) for h, key in zip(found, keys, strict=True) if key is not None] == [
+        murmur2_of_one(key) & 0xFFFFFFFF for key in keys if key is not None
+    ]
+    assert calls < 500
 
 
 def test_a_named_partition_wins_over_the_key_and_the_key_over_the_turn() -> None:

@@ -25,6 +25,7 @@ from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import IntegerType, LongType, StructField, StructType
 
 import kafka_py.spark
+from kafka_py.common.errors import UnknownTopicOrPartitionException
 from kafka_py.common.header.internals.record_header import RecordHeader
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.spark.arrow_decoder import SCHEMA_WITH_HEADERS
@@ -93,11 +94,24 @@ def test_tasks_are_divided_by_records(log_dir: pathlib.Path) -> None:
 
 def test_strategies(log_dir: pathlib.Path) -> None:
     assert set(offsets(log_dir, subscribePattern="o.*")) == {0}
-    assert set(offsets(log_dir, subscribe="t,other,nothing")) == {0, 1}
+    assert set(offsets(log_dir, subscribe="t,other")) == {0, 1}
     assert set(offsets(log_dir, assign='{"t":[1]}')) == {1}
-    assert offsets(log_dir, subscribe="nothing") == {}
     with pytest.raises(DataLossError, match="Cannot find earliest offsets of t-7"):
         offsets(log_dir, assign='{"t":[1,7]}')
+
+
+@pytest.mark.parametrize("given", [{"subscribe": "t,misspelt"}, {"assign": '{"misspelt":[0]}'}])
+@pytest.mark.parametrize("fail", ["true", "false"])
+def test_a_topic_that_is_not_there_is_an_error(log_dir: pathlib.Path, given: dict[str, str], fail: str) -> None:
+    more = {"failOnDataLoss": fail, "fetchOffset.numRetries": "1", **given}
+    text = "This server does not host this topic-partition. There is no topic misspelt"
+    with pytest.raises(UnknownTopicOrPartitionException, match=text):
+        offsets(log_dir, **more)
+
+
+def test_a_pattern_without_a_match_is_told_of(log_dir: pathlib.Path, caplog: pytest.LogCaptureFixture) -> None:
+    assert offsets(log_dir, subscribePattern="misspelt") == {}
+    assert "no partition is selected by SubscribePattern" in caplog.text
 
 
 def test_offsets_that_are_gone_fail_the_query_unless_told_otherwise(log_dir: pathlib.Path) -> None:
@@ -266,7 +280,7 @@ def test_spark_reads_what_is_there(spark: SparkSession, log_dir: pathlib.Path) -
     assert (bytes(row["key"]), bytes(row["value"]), row["timestampType"]) == (b"k41", b"v41", 0)
     narrow = spark.read.schema("offset long").format("kafka_segments").option("subscribe", "t")
     assert narrow.load(str(log_dir)).agg({"offset": "max"}).collect()[0][0] == 176
-    empty = spark.read.format("kafka_segments").option("subscribe", "nothing").load(str(log_dir))
+    empty = spark.read.format("kafka_segments").option("subscribePattern", "nothing").load(str(log_dir))
     assert empty.count() == 0
 
 

@@ -12,6 +12,7 @@ import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadMaxRows, ReadMinRows
 
 import kafka_py.spark
+from kafka_py.common.errors import UnknownTopicOrPartitionException
 from kafka_py.spark.stream import KafkaMicroBatchStream
 from kafka_py.spark.transport import DataLossError
 from kafka_py.testing.mock_time import MockTime
@@ -129,14 +130,15 @@ class Recorded:
             '{"t":{"0":9,"1":40}}',
         ),
         ({"startingOffsets": "earliest"}, "earliest"),
-        ({"subscribe": "later", "startingTimestamp": T0}, "earliest"),
+        ({"subscribePattern": "later", "startingTimestamp": T0}, "earliest"),
     ],
 )
 def test_where_a_stream_starts_is_said_when_it_is_made(
     log_dir: pathlib.Path, given: dict[str, Any], expected: str
 ) -> None:
     session: Any = Recorded()
-    kafka_py.spark.read_stream(session, str(log_dir), **{"subscribe": "t", **given})
+    topic = None if "subscribePattern" in given else "t"
+    kafka_py.spark.read_stream(session, str(log_dir), **{"subscribe": topic, **given})
     starts = {name.lower(): value for name, value in session.given.items() if name.lower().startswith("starting")}
     starts.pop("startingoffsetsbytimestampstrategy", None)
     assert starts == {"startingoffsets": expected}
@@ -255,14 +257,25 @@ def test_new_partitions_are_read_from_their_beginning(log_dir: pathlib.Path, lim
     assert (end, found) == ({"t": {"0": 177, "1": 90, "2": 15}}, {2: list(range(15))})
 
 
-def test_a_stream_waits_for_its_topic(tmp_path: pathlib.Path) -> None:
+def test_a_stream_wants_its_topic_to_be_there(tmp_path: pathlib.Path) -> None:
+    """One that is made a moment later is waited for, a misspelt one not for ever; a pattern may match none yet."""
     home = make_log_dir(tmp_path / "logs")
-    reader = stream(home, subscribe="later")
-    start = reader.initialOffset()
-    assert start == latest(reader, start) == {}
-    write_partition(home, "later-0", 0, 1, rolled=False)
-    write_checkpoint(home, {"later-0": 10})
-    assert run(reader, start)[1] == {0: list(range(10))}
+    time = MockTime()
+    reader = stream(home, time, subscribe="later")
+    with pytest.raises(UnknownTopicOrPartitionException, match="There is no topic later"):
+        reader.initialOffset()
+
+    def arrive() -> None:
+        if not (home / "later-0").exists():
+            write_partition(home, "later-0", 0, 1, rolled=False)
+            write_checkpoint(home, {"later-0": 10})
+
+    by_pattern = stream(home, subscribePattern="la.*")
+    start = by_pattern.initialOffset()
+    assert start == latest(by_pattern, start) == {}
+    time.add_listener(arrive)
+    assert reader.initialOffset() == {"later": {"0": 0}}
+    assert run(by_pattern, start)[1] == {0: list(range(10))}
 
 
 def test_new_partitions_that_have_lost_their_beginning(log_dir: pathlib.Path) -> None:
