@@ -83,6 +83,7 @@ MODULES = (
     "kafka_py.metrics.kafka_metrics_group",
     "kafka_py.metrics.yammer",
     "kafka_py.network.abstract_server_thread",
+    "kafka_py.network.acceptor",
     "kafka_py.network.connection_quotas",
     "kafka_py.network.processor",
     "kafka_py.network.request_channel",
