@@ -110,7 +110,7 @@ def test_how_a_process_has_ended(tmp_path: pathlib.Path) -> None:
 @pytest.mark.parametrize(
     ("form", "how"),
     [
-        ("84 compiled modules", "KAFKA_PY_COMPILED=0 runs the sources"),
+        ("85 compiled modules", "KAFKA_PY_COMPILED=0 runs the sources"),
         (Form.NOT_BUILT.value, "run bin/kafka-compile.py"),
         (Form.STALE.value, "run bin/kafka-compile.py"),
         (Form.SWITCHED_OFF.value, "without KAFKA_PY_COMPILED=0 compiled modules are used"),
