@@ -32,7 +32,6 @@ from kafka_py.network.connection_quotas import LISTENER_METRIC_TAG, close_socket
 from kafka_py.network.processor import Processor
 from kafka_py.server.kafka_config import KafkaConfig
 from kafka_py.utils.concurrent import CompletableFuture, ReentrantLock
-from kafka_py.utils.cpu_affinity import is_on_one_core
 from kafka_py.utils.threads import runs_on
 
 if TYPE_CHECKING:
@@ -52,7 +51,6 @@ if TYPE_CHECKING:
 _SELECT_TIMEOUT_MS = 500
 # of the process or the machine: the connection stays in the backlog, and the port stays readable
 _WITHOUT_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM})
-_GATHERED_CONNECTIONS = 16
 _RESOURCES_PAUSE_MS = 100
 
 
@@ -84,9 +82,7 @@ class Acceptor(AbstractServerThread):
     Locks:   _lock for the list of processors and the start.
     Differs: `throttled_sockets` is a heap that gives the earliest first. Scala's PriorityQueue gives the latest, so
         that Kafka closes none of them before the last one's time has come. Without descriptors for new connections it
-        tries ten times a second; Kafka's acceptor keeps a core busy and writes a stack trace each time round. On one
-        core a processor gets connections until it has 16, then it is the next one's turn, and beyond that round-robin:
-        network threads that cannot run side by side only make each other's rounds smaller (docs/performance.md).
+        tries ten times a second; Kafka's acceptor keeps a core busy and writes a stack trace each time round.
     """
 
     METRIC_PREFIX: ClassVar[str] = ""
@@ -314,9 +310,6 @@ class Acceptor(AbstractServerThread):
     def _assign_to_a_processor(self, socket_channel: socket.socket) -> None:
         with self._lock:
             retries_left = len(self.processors)
-            gathering = self._gathering_processor() if is_on_one_core() else None
-        if gathering is not None and self.assign_new_connection(socket_channel, gathering, False):
-            return
         while True:
             retries_left -= 1
             with self._lock:  # their number may have shrunk since
@@ -325,10 +318,6 @@ class Acceptor(AbstractServerThread):
             self._current_processor_index += 1
             if self.assign_new_connection(socket_channel, processor, retries_left <= 0):
                 return
-
-    def _gathering_processor(self) -> Processor | None:
-        """The first one with few connections; None when all have enough. Caller holds _lock."""
-        return next((p for p in self.processors if p.connection_count < _GATHERED_CONNECTIONS), None)
 
     def accept(self, key: SelectionKey) -> socket.socket | None:
         """The accepted and configured connection; None when it was refused, delayed or gone. Raises OSError."""

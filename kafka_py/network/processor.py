@@ -598,11 +598,6 @@ class Processor(AbstractServerThread):
         return self.response_queue.size()
 
     @property
-    def connection_count(self) -> int:
-        """Open connections, and those that wait to be registered; any thread may ask."""
-        return len(self.selector.channels) + self.new_connections.size()
-
-    @property
     def inflight_response_count(self) -> int:
         """Responses that are being written."""
         return len(self.inflight_responses)

@@ -68,11 +68,6 @@ def pin_process(config_value: str, directory: str | None = None) -> str:
     return f"Bound the process to cores {sorted(cpus)} (kafka.py.cpu.affinity={config_value}){turns}"
 
 
-def is_on_one_core() -> bool:
-    """Whether the calling thread, and so each of a bound process, may run on one core only."""
-    return hasattr(os, "sched_getaffinity") and len(os.sched_getaffinity(0)) == 1
-
-
 def _take_turns() -> str:
     """Keep woken threads from interrupting; who gave the process a policy of their own keeps it."""
     if os.sched_getscheduler(0) != os.SCHED_OTHER:

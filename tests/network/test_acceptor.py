@@ -171,33 +171,7 @@ def test_each_throttled_socket_closes_when_its_own_time_comes() -> None:
     stop(made)
 
 
-def test_on_one_core_a_processor_gets_connections_until_it_has_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_py.network.acceptor.is_on_one_core", lambda: True)
-    made = make(start=False, num_network_threads=2)
-    acceptor = acceptor_of(made)
-    first, second = acceptor.processors
-    pairs = [socket.socketpair() for _ in range(34)]
-    seen = []
-    for ours, _ in pairs:
-        acceptor._assign_to_a_processor(ours)
-        seen.append((first.connection_count, second.connection_count))
-    assert seen[:16] == [(n, 0) for n in range(1, 17)]
-    assert seen[16:32] == [(16, n) for n in range(1, 17)]
-    assert seen[32:] == [(17, 16), (17, 17)]
-    gone = first.new_connections.poll()
-    for _ in range(2):
-        first.new_connections.poll()
-    assert gone is not None
-    acceptor._assign_to_a_processor(gone)
-    assert (first.connection_count, second.connection_count) == (15, 17)
-    stop(made)
-    for ours, theirs in pairs:
-        ours.close()
-        theirs.close()
-
-
-def test_queue_full_of_new_connections_then_the_next_processor_gets_them(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_py.network.acceptor.is_on_one_core", lambda: False)
+def test_queue_full_of_new_connections_then_the_next_processor_gets_them() -> None:
     made = make(start=False, num_network_threads=2)
     acceptor = acceptor_of(made)
     first, second = acceptor.processors

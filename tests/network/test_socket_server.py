@@ -562,8 +562,7 @@ def test_latency_of_buffered_requests(server: SocketServer) -> None:
             channel.send_no_op_response(request)  # type: ignore[arg-type]
 
 
-def test_round_robin_and_resize(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kafka_py.network.acceptor.is_on_one_core", lambda: False)
+def test_round_robin_and_resize() -> None:
     made = make(num_network_threads=3)
     acceptor = acceptor_of(made)
     clients = [Client(made) for _ in range(6)]
