@@ -28,7 +28,7 @@ PROPERTIES = {
     "auto.leader.rebalance.enable": "false",
     "log.cleaner.backoff.ms": "200",
     "log.cleaner.dedupe.buffer.size": "4000000",
-    "file.delete.delay.ms": "500",
+    "log.segment.delete.delay.ms": "500",
     "auto.create.topics.enable": "false",
 }
 PATIENCE_S = 60.0
