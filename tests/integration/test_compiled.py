@@ -42,7 +42,8 @@ def test_the_broker_says_what_runs_and_runs_it(embedded_cluster: LocalCluster) -
     if wish != "0" and is_current():
         assert re.fullmatch(r"\d+ compiled modules", told[1])
         loaded = mapped_libraries(process.pid)
-        assert {"kafka_apis", "log", "processor"} <= {pathlib.Path(file).name.partition(".")[0] for file in loaded}
+        # one that only compiled modules import, such as processor, needs no file of its own to be loaded
+        assert {"kafka_apis", "log", "acceptor"} <= {pathlib.Path(file).name.partition(".")[0] for file in loaded}
     else:
         assert told[1].startswith("interpreted")
         assert mapped_libraries(process.pid) == set()
