@@ -23,6 +23,7 @@ from typing import IO
 AUTO = "auto"
 NONE = "none"
 _slot: IO[str] | None = None  # the lock on our core's file; held as long as the process lives
+_takes_turns = False  # whether it was we who made the threads SCHED_BATCH
 
 
 def parse_cpus(text: str) -> set[int]:
@@ -70,12 +71,14 @@ def pin_process(config_value: str, directory: str | None = None) -> str:
 
 def _take_turns() -> str:
     """Keep woken threads from interrupting; who gave the process a policy of their own keeps it."""
+    global _takes_turns
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         return ""
     try:
         os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
     except OSError as e:
         return f"; its threads may interrupt each other, since SCHED_BATCH was refused: {e}"
+    _takes_turns = True
     return ", its threads as SCHED_BATCH"
 
 
@@ -89,18 +92,24 @@ def bind_all_threads(cores: Sequence[int], directory: str | None = None) -> int:
     cpu = _take_slot(cores, directory)
     if cpu is None:
         cpu = cores[0]
-    _set_affinity_of_all_threads({cpu})
+    _move_all_threads({cpu}, os.SCHED_BATCH)
     return cpu
 
 
 def free_all_threads(cores: Sequence[int]) -> None:
-    """Let the running process use all these cores, and another broker have its own."""
-    _set_affinity_of_all_threads(set(cores))
+    """Let the running process use all these cores, and another broker have its own.
+
+    Its threads are ordinary ones then: as SCHED_BATCH they would wait behind every busy process for a whole turn.
+    """
+    _move_all_threads(set(cores), os.SCHED_OTHER)
     release_slot()
 
 
-def _set_affinity_of_all_threads(cpus: set[int]) -> None:
-    """Of each thread there is: the kernel knows cores of threads only; new ones inherit those of who starts them."""
+def _move_all_threads(cpus: set[int], policy: int) -> None:
+    """To these cores, and to this policy if they take turns at our wish.
+
+    Each thread there is: the kernel knows cores of threads only; new ones inherit those of who starts them.
+    """
     done: set[int] = set()
     while True:
         # Again, until no new ones are found: one that was not bound yet may have started another meanwhile.
@@ -110,6 +119,8 @@ def _set_affinity_of_all_threads(cpus: set[int]) -> None:
         for thread in threads:
             with contextlib.suppress(ProcessLookupError):  # it has ended
                 os.sched_setaffinity(thread, cpus)
+                if _takes_turns:
+                    os.sched_setscheduler(thread, policy, os.sched_param(0))
         done |= threads
 
 

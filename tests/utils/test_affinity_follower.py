@@ -238,6 +238,22 @@ def test_every_thread_is_bound_and_freed_and_those_that_they_start(tmp_path: Pat
     assert os.sched_getaffinity(0) == set(cores)
 
 
+def test_threads_take_turns_on_one_core_only(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Unbound and SCHED_BATCH, they would wait behind each busy process for a whole turn of it."""
+    set_to: list[tuple[int, int]] = []
+    monkeypatch.setattr("kafka_py.utils.cpu_affinity._takes_turns", True)
+    monkeypatch.setattr(os, "sched_setscheduler", lambda thread, policy, _: set_to.append((thread, policy)))
+    cores = sorted(os.sched_getaffinity(0))
+    try:
+        bind_all_threads(cores, str(tmp_path))
+        bound, set_to[:] = list(set_to), []
+    finally:
+        free_all_threads(cores)
+    assert {policy for _, policy in bound} == {os.SCHED_BATCH}
+    assert {policy for _, policy in set_to} == {os.SCHED_OTHER}
+    assert threading.get_native_id() in {thread for thread, _ in bound} & {thread for thread, _ in set_to}
+
+
 SPIN = """
 import os, sys, time
 
