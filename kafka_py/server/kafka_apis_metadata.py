@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 
 from kafka_py.admin.rack_aware_mode import RackAwareMode
 from kafka_py.common.errors import InvalidRequestException, TopicExistsException
-from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.internals.topic import Topic
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
@@ -114,8 +113,6 @@ class KafkaApisMetadata(KafkaApisAdmin):
     def _answer_delayed(self, request: Request) -> None:
         try:
             self._answer_topic_metadata_request(request)
-        except FatalExitError:
-            raise
         except Exception as e:  # noqa: BLE001 -- must not end what runs on this thread, as in KafkaApis.handle
             self._handle_error(request, e)
 
