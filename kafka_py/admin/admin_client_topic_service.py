@@ -30,7 +30,7 @@ class AdminClientTopicService:
 
     def __init__(self, admin_client: Any) -> None:
         """Work through that client of confluent_kafka."""
-        self._admin = admin_client  # const
+        self._admin = admin_client
 
     @classmethod
     def create(cls, bootstrap_server: str) -> AdminClientTopicService:

@@ -66,8 +66,8 @@ class TopicCommandOptions:
 
     def __init__(self, args: Sequence[str]) -> None:
         """Parse; ends the process with status 1 for what is no option."""
-        self.parser = _parser()  # const
-        self.options = self.parser.parse_args(list(args))  # const
+        self.parser = _parser()
+        self.options = self.parser.parse_args(list(args))
 
     def has(self, option: str) -> bool:
         """Whether the option (without dashes) was given."""

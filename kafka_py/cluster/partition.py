@@ -1,7 +1,7 @@
 """One topic partition on this broker: who leads it, who is in sync, how far it is replicated.
 
 Mirrors: core/src/main/scala/kafka/cluster/Partition.scala @ 1.1.1
-Blogs:   seed 003 (replication protocol), 004 (appendRecordsToLeader line by line)
+Posts:   reading-writing-configuring (replication protocol), the-produce-path (appendRecordsToLeader line by line)
 Read next: cluster/partition_replicas.py (the fields), cluster/replica.py, server/replica_manager.py, log/log.py
 """
 

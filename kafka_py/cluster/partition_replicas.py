@@ -65,15 +65,15 @@ class PartitionReplicas(KafkaMetricsGroup):
         replica_manager: ReplicaManager | None,
         is_offline: bool = False,
     ) -> None:
-        self.topic = topic  # const
-        self.partition_id = partition_id  # const
-        self.is_offline = is_offline  # const
-        self.topic_partition = TopicPartition(topic, partition_id)  # const
-        self._local_broker_id = -1 if replica_manager is None else replica_manager.config.broker_id  # const
+        self.topic = topic
+        self.partition_id = partition_id
+        self.is_offline = is_offline
+        self.topic_partition = TopicPartition(topic, partition_id)
+        self._local_broker_id = -1 if replica_manager is None else replica_manager.config.broker_id
         # An offline partition has neither clock nor manager, and none of its methods is ever called.
         if time is not None and replica_manager is not None:
-            self._time = time  # const
-            self.replica_manager = replica_manager  # const
+            self._time = time
+            self.replica_manager = replica_manager
         # the assigned replicas, and the future replica while data moves to another log directory
         self._all_replicas_map: Pool[int, Replica] = Pool()  # atomic
         self.leader_isr_update_lock = ReentrantReadWriteLock()
@@ -91,9 +91,9 @@ class PartitionReplicas(KafkaMetricsGroup):
         self._leader_epoch_start_offset = 0  # guarded by: _append_lock
         # of the controller that decided on the present leader; a broker learns it from its first LeaderAndIsr
         self._controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
-        self._request_key = TopicPartitionOperationKey(topic, partition_id)  # const
-        self._tags = {"topic": topic, "partition": str(partition_id)}  # const
-        self.log_ident = f"[Partition {self.topic_partition} broker={self._local_broker_id}] "  # const
+        self._request_key = TopicPartitionOperationKey(topic, partition_id)
+        self._tags = {"topic": topic, "partition": str(partition_id)}
+        self.log_ident = f"[Partition {self.topic_partition} broker={self._local_broker_id}] "
         if not is_offline:
             self._new_partition_metrics()
 

@@ -1,7 +1,7 @@
 """One copy of a partition, on this broker or on another.
 
 Mirrors: core/src/main/scala/kafka/cluster/Replica.scala @ 1.1.1
-Blogs:   seed 003 (replication protocol), 004 (append path)
+Posts:   reading-writing-configuring (replication protocol), the-produce-path (append path)
 Read next: cluster/partition.py
 """
 
@@ -42,11 +42,11 @@ class Replica(Logging):
         initial_high_watermark_value: int = 0,
         log: Log | None = None,
     ) -> None:
-        self.broker_id = broker_id  # const
-        self.topic_partition = topic_partition  # const
-        self._time = time if time is not None else Time.SYSTEM  # const
+        self.broker_id = broker_id
+        self.topic_partition = topic_partition
+        self._time = time if time is not None else Time.SYSTEM
         self.log = log  # volatile: whoever swaps in the future replica, under Partition's write lock
-        self._hash = 31 + hash(topic_partition) + 17 * broker_id  # const
+        self._hash = 31 + hash(topic_partition) + 17 * broker_id
         # on a non-leader only the message offset is kept
         self._high_watermark_metadata = LogOffsetMetadata(initial_high_watermark_value)  # volatile: leader or fetcher
         # the next two belong to remote replicas, a local one asks its log

@@ -51,20 +51,20 @@ class ZkNodeChangeNotificationListener(Logging):
         time: Time = Time.SYSTEM,
     ) -> None:
         """Listen to the children of seq_node_root whose names are seq_node_prefix and a number."""
-        self._zk_client = zk_client  # const
-        self._seq_node_root = seq_node_root  # const
-        self._seq_node_prefix = seq_node_prefix  # const
-        self._notification_handler = notification_handler  # const
-        self._change_expiration_ms = change_expiration_ms  # const
-        self._time = time  # const
+        self._zk_client = zk_client
+        self._seq_node_root = seq_node_root
+        self._seq_node_prefix = seq_node_prefix
+        self._notification_handler = notification_handler
+        self._change_expiration_ms = change_expiration_ms
+        self._time = time
         self._last_executed_change = -1  # thread: event-process
         self._queue: LinkedBlockingQueue[ZkNodeChangeNotificationListener.ChangeNotification] = (
             LinkedBlockingQueue()
         )  # handoff: event thread -> event-process
-        self._thread = self.ChangeEventProcessThread(self, f"{seq_node_root}-event-process-thread")  # const
+        self._thread = self.ChangeEventProcessThread(self, f"{seq_node_root}-event-process-thread")
         self._is_closed = AtomicBoolean(False)  # atomic
-        self._change_notification_handler = self.ChangeNotificationHandler(self)  # const
-        self._zk_state_change_handler = self.ZkStateChangeHandler(self)  # const
+        self._change_notification_handler = self.ChangeNotificationHandler(self)
+        self._zk_state_change_handler = self.ZkStateChangeHandler(self)
 
     def init(self) -> None:
         """Begin to listen, and process what is there already."""
@@ -130,7 +130,7 @@ class ZkNodeChangeNotificationListener(Logging):
 
         def __init__(self, listener: ZkNodeChangeNotificationListener) -> None:
             """Of that listener."""
-            self._listener = listener  # const
+            self._listener = listener
 
         def process(self) -> None:
             """Look for them."""
@@ -145,7 +145,7 @@ class ZkNodeChangeNotificationListener(Logging):
         def __init__(self, listener: ZkNodeChangeNotificationListener, name: str) -> None:
             """Of that listener."""
             super().__init__(name=name)
-            self._listener = listener  # const
+            self._listener = listener
 
         def do_work(self) -> None:
             """Wait for the next wish, and carry it out."""
@@ -159,8 +159,8 @@ class ZkNodeChangeNotificationListener(Logging):
 
         def __init__(self, listener: ZkNodeChangeNotificationListener) -> None:
             """Of that listener."""
-            self.path = listener._seq_node_root  # const
-            self._listener = listener  # const
+            self.path = listener._seq_node_root
+            self._listener = listener
 
         def handle_child_change(self) -> None:
             """Children came or went."""
@@ -176,8 +176,8 @@ class ZkNodeChangeNotificationListener(Logging):
             """Of that listener."""
             from kafka_py.zk.zk_data import StateChangeHandlers  # zk stands above common
 
-            self.name = StateChangeHandlers.zk_node_change_listener_handler(listener._seq_node_root)  # const
-            self._listener = listener  # const
+            self.name = StateChangeHandlers.zk_node_change_listener_handler(listener._seq_node_root)
+            self._listener = listener
 
         def before_initializing_session(self) -> None:
             """Nothing is held that belongs to the old session."""

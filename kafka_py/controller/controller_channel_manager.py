@@ -93,7 +93,7 @@ class Callbacks:
     def __init__(
         self, stop_replica_response_callback: Callable[[AbstractResponse, int], None] = lambda response, broker_id: None
     ) -> None:
-        self.stop_replica_response_callback = stop_replica_response_callback  # const
+        self.stop_replica_response_callback = stop_replica_response_callback
 
 
 class ControllerChannelManager(KafkaMetricsGroup):
@@ -117,13 +117,13 @@ class ControllerChannelManager(KafkaMetricsGroup):
         state_change_logger: StateChangeLogger,
         thread_name_prefix: str | None = None,
     ) -> None:
-        self._controller_context = controller_context  # const
-        self._config = config  # const
-        self._time = time  # const
-        self._metrics = metrics  # const
-        self._state_change_logger = state_change_logger  # const
-        self._thread_name_prefix = thread_name_prefix  # const
-        self.log_ident = f"[Channel manager on controller {config.broker_id}]: "  # const
+        self._controller_context = controller_context
+        self._config = config
+        self._time = time
+        self._metrics = metrics
+        self._state_change_logger = state_change_logger
+        self._thread_name_prefix = thread_name_prefix
+        self.log_ident = f"[Channel manager on controller {config.broker_id}]: "
         self._broker_lock = ReentrantLock()
         self._broker_state_info: dict[int, ControllerBrokerStateInfo] = {}  # guarded by: _broker_lock
         self.new_gauge(self.TOTAL_QUEUE_SIZE_METRIC_NAME, self._total_queue_size)
@@ -274,16 +274,16 @@ class RequestSendThread(ShutdownableThread):
         name: str,
     ) -> None:
         super().__init__(name)
-        self.controller_id = controller_id  # const
-        self.controller_context = controller_context  # const
+        self.controller_id = controller_id
+        self.controller_context = controller_context
         self.queue = queue  # handoff: event -> send
         self.network_client = network_client  # thread: send
-        self.broker_node = broker_node  # const
-        self.config = config  # const
-        self.time = time  # const
-        self.state_change_logger = state_change_logger  # const
-        self._socket_timeout_ms: int = config.controller_socket_timeout_ms  # const
-        self.log_ident = f"[RequestSendThread controllerId={controller_id}] "  # const
+        self.broker_node = broker_node
+        self.config = config
+        self.time = time
+        self.state_change_logger = state_change_logger
+        self._socket_timeout_ms: int = config.controller_socket_timeout_ms
+        self.log_ident = f"[RequestSendThread controllerId={controller_id}] "
 
     def initiate_shutdown(self) -> bool:
         """Ask the thread to stop, also while it waits for a broker that does not answer."""
@@ -382,10 +382,10 @@ class ControllerBrokerRequestBatch(Logging):
     """
 
     def __init__(self, controller: KafkaController, state_change_logger: StateChangeLogger) -> None:
-        self._controller = controller  # const
-        self._state_change_logger = state_change_logger  # const
-        self.controller_context = controller.controller_context  # const
-        self.controller_id: int = controller.config.broker_id  # const
+        self._controller = controller
+        self._state_change_logger = state_change_logger
+        self.controller_context = controller.controller_context
+        self.controller_id: int = controller.config.broker_id
         self.leader_and_isr_request_map: dict[  # thread: event
             int, dict[TopicPartition, LeaderAndIsrRequest.PartitionState]
         ] = {}  # thread: event

@@ -110,7 +110,7 @@ class ControllerStats(KafkaMetricsGroup):
             state: self.new_timer(state.rate_and_time_metric_name)
             for state in ControllerState.values
             if state.rate_and_time_metric_name is not None
-        }  # const
+        }
 
 
 class ControllerContext:
@@ -125,7 +125,7 @@ class ControllerContext:
 
     def __init__(self) -> None:
         # Constants of KafkaController minus one: the first failover counts them up to 1.
-        self.stats = ControllerStats()  # const
+        self.stats = ControllerStats()
         self.controller_channel_manager: ControllerChannelManager | None = None  # thread: event
         self.shutting_down_broker_ids: set[int] = set()  # thread: event
         self.epoch = 0  # volatile: controller-event-thread

@@ -70,14 +70,14 @@ class ControllerEventManager:
         rate_and_time_metrics: Mapping[ControllerState, Timer],
         event_processed_listener: Callable[[ControllerEvent], None],
     ) -> None:
-        self.controller_id = controller_id  # const
-        self.rate_and_time_metrics = rate_and_time_metrics  # const
-        self.event_processed_listener = event_processed_listener  # const
+        self.controller_id = controller_id
+        self.rate_and_time_metrics = rate_and_time_metrics
+        self.event_processed_listener = event_processed_listener
         self._state = ControllerState.Idle  # volatile: controller-event-thread
         self._put_lock = ReentrantLock()
         self._closed = False  # guarded by: _put_lock
         self._queue: LinkedBlockingQueue[ControllerEvent] = LinkedBlockingQueue()  # handoff: any -> event
-        self._thread = self.ControllerEventThread(self)  # const
+        self._thread = self.ControllerEventThread(self)
 
     @property
     def state(self) -> ControllerState:
@@ -128,8 +128,8 @@ class ControllerEventManager:
 
         def __init__(self, manager: ControllerEventManager) -> None:
             super().__init__(ControllerEventManager.CONTROLLER_EVENT_THREAD_NAME, is_interruptible=False)
-            self.log_ident = f"[ControllerEventThread controllerId={manager.controller_id}] "  # const
-            self._manager = manager  # const
+            self.log_ident = f"[ControllerEventThread controllerId={manager.controller_id}] "
+            self._manager = manager
 
         def do_work(self) -> None:
             manager = self._manager

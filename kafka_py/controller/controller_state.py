@@ -31,9 +31,9 @@ class ControllerState:
     values: ClassVar[list[ControllerState]]
 
     def __init__(self, value: int, name: str, metric_name: str | None = None) -> None:
-        self.value = value  # const
-        self.name = name  # const
-        self._metric_name = metric_name  # const
+        self.value = value
+        self.name = name
+        self._metric_name = metric_name
 
     def __repr__(self) -> str:
         return self.name

@@ -4,7 +4,7 @@ Election and failover are here, what each event does is in kafka_controller_even
 brokers in kafka_controller_reassignment.
 
 Mirrors: core/src/main/scala/kafka/controller/KafkaController.scala @ 1.1.1
-Blogs:   seed 000 (controller, failover order)
+Posts:   why-fast-and-available (controller, failover order)
 """
 
 from __future__ import annotations
@@ -85,21 +85,21 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         token_manager: Any,
         thread_name_prefix: str | None = None,
     ) -> None:
-        self.config = config  # const
-        self.zk_client = zk_client  # const
-        self._time = time  # const
-        self._metrics = metrics  # const
-        self._token_manager = token_manager  # const
-        self._thread_name_prefix = thread_name_prefix  # const
-        self.log_ident = f"[Controller id={config.broker_id}] "  # const
+        self.config = config
+        self.zk_client = zk_client
+        self._time = time
+        self._metrics = metrics
+        self._token_manager = token_manager
+        self._thread_name_prefix = thread_name_prefix
+        self.log_ident = f"[Controller id={config.broker_id}] "
         self.broker_info = initial_broker_info  # volatile: the thread that changes listeners
-        self.state_change_logger = StateChangeLogger(config.broker_id, in_controller_context=True)  # const
+        self.state_change_logger = StateChangeLogger(config.broker_id, in_controller_context=True)
         self.controller_context = ControllerContext()  # thread: event
         # Its own scheduler: started and stopped with the term of office, not with the broker.
-        self.kafka_scheduler = KafkaScheduler(1)  # const
-        self.event_manager = ControllerEventManager(  # const
+        self.kafka_scheduler = KafkaScheduler(1)
+        self.event_manager = ControllerEventManager(
             config.broker_id, self.controller_context.stats.rate_and_time_metrics, lambda event: self._update_metrics()
-        )  # const
+        )
         self.topic_deletion_manager = TopicDeletionManager(self, self.event_manager, zk_client)  # thread: event
         self.broker_request_batch = ControllerBrokerRequestBatch(self, self.state_change_logger)  # thread: event
         self.replica_state_machine = ReplicaStateMachine(  # thread: event
@@ -120,16 +120,16 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
             {},
             ControllerBrokerRequestBatch(self, self.state_change_logger),
         )  # thread: event
-        self.controller_change_handler = ControllerChangeHandler(self, self.event_manager)  # const
-        self.broker_change_handler = BrokerChangeHandler(self, self.event_manager)  # const
+        self.controller_change_handler = ControllerChangeHandler(self, self.event_manager)
+        self.broker_change_handler = BrokerChangeHandler(self, self.event_manager)
         self.broker_modifications_handlers: dict[int, BrokerModificationsHandler] = {}  # thread: event
-        self.topic_change_handler = TopicChangeHandler(self, self.event_manager)  # const
-        self.topic_deletion_handler = TopicDeletionHandler(self, self.event_manager)  # const
+        self.topic_change_handler = TopicChangeHandler(self, self.event_manager)
+        self.topic_deletion_handler = TopicDeletionHandler(self, self.event_manager)
         self.partition_modifications_handlers: dict[str, PartitionModificationsHandler] = {}  # thread: event
-        self.partition_reassignment_handler = PartitionReassignmentHandler(self, self.event_manager)  # const
-        self.preferred_replica_election_handler = PreferredReplicaElectionHandler(self, self.event_manager)  # const
-        self.isr_change_notification_handler = IsrChangeNotificationHandler(self, self.event_manager)  # const
-        self.log_dir_event_notification_handler = LogDirEventNotificationHandler(self, self.event_manager)  # const
+        self.partition_reassignment_handler = PartitionReassignmentHandler(self, self.event_manager)
+        self.preferred_replica_election_handler = PreferredReplicaElectionHandler(self, self.event_manager)
+        self.isr_change_notification_handler = IsrChangeNotificationHandler(self, self.event_manager)
+        self.log_dir_event_notification_handler = LogDirEventNotificationHandler(self, self.event_manager)
         self.active_controller_id = -1  # volatile: controller-event-thread
         # what the next three were counted from
         self._offline_partitions: set[TopicPartition] = set()  # thread: event
@@ -139,7 +139,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         self._preferred_replica_imbalance_count = 0  # volatile: controller-event-thread
         self._global_topic_count = 0  # volatile: controller-event-thread
         self._global_partition_count = 0  # volatile: controller-event-thread
-        self.token_clean_scheduler = KafkaScheduler(1, thread_name_prefix="delegation-token-cleaner")  # const
+        self.token_clean_scheduler = KafkaScheduler(1, thread_name_prefix="delegation-token-cleaner")
         self._register_metrics()
 
     @property

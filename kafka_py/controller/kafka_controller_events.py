@@ -35,7 +35,7 @@ class OnController(ControllerEvent):
     """Base of the events below: knows its controller (in Scala the enclosing instance)."""
 
     def __init__(self, controller: KafkaController) -> None:
-        self.controller = controller  # const
+        self.controller = controller
 
 
 class KafkaControllerEvents:
@@ -65,8 +65,8 @@ class KafkaControllerEvents:
             self, controller: KafkaController, id: int, controlled_shutdown_callback: ControlledShutdownCallback
         ) -> None:
             super().__init__(controller)
-            self.id = id  # const
-            self.controlled_shutdown_callback = controlled_shutdown_callback  # const
+            self.id = id
+            self.controlled_shutdown_callback = controlled_shutdown_callback
 
         def process(self) -> None:
             result: set[TopicPartition] | Exception
@@ -133,8 +133,8 @@ class KafkaControllerEvents:
             self, controller: KafkaController, leader_and_isr_response_obj: AbstractResponse, broker_id: int
         ) -> None:
             super().__init__(controller)
-            self.leader_and_isr_response_obj = leader_and_isr_response_obj  # const
-            self.broker_id = broker_id  # const
+            self.leader_and_isr_response_obj = leader_and_isr_response_obj
+            self.broker_id = broker_id
 
         def process(self) -> None:
             controller = self.controller
@@ -168,8 +168,8 @@ class KafkaControllerEvents:
             self, controller: KafkaController, stop_replica_response_obj: AbstractResponse, replica_id: int
         ) -> None:
             super().__init__(controller)
-            self.stop_replica_response_obj = stop_replica_response_obj  # const
-            self.replica_id = replica_id  # const
+            self.stop_replica_response_obj = stop_replica_response_obj
+            self.replica_id = replica_id
 
         def process(self) -> None:
             controller = self.controller
@@ -261,7 +261,7 @@ class KafkaControllerEvents:
 
         def __init__(self, controller: KafkaController, broker_id: int) -> None:
             super().__init__(controller)
-            self.broker_id = broker_id  # const
+            self.broker_id = broker_id
 
         def process(self) -> None:
             controller, context = self.controller, self.controller.controller_context
@@ -322,7 +322,7 @@ class KafkaControllerEvents:
 
         def __init__(self, controller: KafkaController, topic: str) -> None:
             super().__init__(controller)
-            self.topic = topic  # const
+            self.topic = topic
 
         def process(self) -> None:
             controller, context = self.controller, self.controller.controller_context
@@ -396,7 +396,7 @@ class KafkaControllerEvents:
 
         def __init__(self, controller: KafkaController, partition: TopicPartition) -> None:
             super().__init__(controller)
-            self.partition = partition  # const
+            self.partition = partition
 
         def process(self) -> None:
             controller, tp = self.controller, self.partition

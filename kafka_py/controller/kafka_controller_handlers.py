@@ -38,9 +38,9 @@ class ControllerStateChangeHandler(StateChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.name = StateChangeHandlers.CONTROLLER_HANDLER  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.name = StateChangeHandlers.CONTROLLER_HANDLER
+        self._controller = controller
+        self._event_manager = event_manager
 
     def after_initializing_session(self) -> None:
         self._event_manager.put(self._controller.RegisterBrokerAndReelect(self._controller))
@@ -62,9 +62,9 @@ class BrokerChangeHandler(ZNodeChildChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.path = BrokerIdsZNode.path  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.path = BrokerIdsZNode.path
+        self._controller = controller
+        self._event_manager = event_manager
 
     def handle_child_change(self) -> None:
         self._event_manager.put(self._controller.BrokerChange(self._controller))
@@ -77,10 +77,10 @@ class BrokerModificationsHandler(ZNodeChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager, broker_id: int) -> None:
-        self.path = BrokerIdZNode.path(broker_id)  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
-        self._broker_id = broker_id  # const
+        self.path = BrokerIdZNode.path(broker_id)
+        self._controller = controller
+        self._event_manager = event_manager
+        self._broker_id = broker_id
 
     def handle_data_change(self) -> None:
         self._event_manager.put(self._controller.BrokerModifications(self._controller, self._broker_id))
@@ -93,9 +93,9 @@ class TopicChangeHandler(ZNodeChildChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.path = TopicsZNode.path  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.path = TopicsZNode.path
+        self._controller = controller
+        self._event_manager = event_manager
 
     def handle_child_change(self) -> None:
         self._event_manager.put(self._controller.TopicChange(self._controller))
@@ -110,9 +110,9 @@ class LogDirEventNotificationHandler(ZNodeChildChangeHandler):
     VERSION = 1
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.path = LogDirEventNotificationZNode.path  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.path = LogDirEventNotificationZNode.path
+        self._controller = controller
+        self._event_manager = event_manager
 
     def handle_child_change(self) -> None:
         self._event_manager.put(self._controller.LogDirEventNotification(self._controller))
@@ -125,10 +125,10 @@ class PartitionModificationsHandler(ZNodeChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager, topic: str) -> None:
-        self.path = TopicZNode.path(topic)  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
-        self._topic = topic  # const
+        self.path = TopicZNode.path(topic)
+        self._controller = controller
+        self._event_manager = event_manager
+        self._topic = topic
 
     def handle_data_change(self) -> None:
         self._event_manager.put(self._controller.PartitionModifications(self._controller, self._topic))
@@ -141,9 +141,9 @@ class TopicDeletionHandler(ZNodeChildChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.path = DeleteTopicsZNode.path  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.path = DeleteTopicsZNode.path
+        self._controller = controller
+        self._event_manager = event_manager
 
     def handle_child_change(self) -> None:
         self._event_manager.put(self._controller.TopicDeletion(self._controller))
@@ -159,9 +159,9 @@ class PartitionReassignmentHandler(ZNodeChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.path = ReassignPartitionsZNode.path  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.path = ReassignPartitionsZNode.path
+        self._controller = controller
+        self._event_manager = event_manager
 
     def handle_creation(self) -> None:
         self._event_manager.put(self._controller.PartitionReassignment(self._controller))
@@ -176,10 +176,10 @@ class PartitionReassignmentIsrChangeHandler(ZNodeChangeHandler):
     def __init__(
         self, controller: KafkaController, event_manager: ControllerEventManager, partition: TopicPartition
     ) -> None:
-        self.path = TopicPartitionStateZNode.path(partition)  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
-        self._partition = partition  # const
+        self.path = TopicPartitionStateZNode.path(partition)
+        self._controller = controller
+        self._event_manager = event_manager
+        self._partition = partition
 
     def handle_data_change(self) -> None:
         self._event_manager.put(self._controller.PartitionReassignmentIsrChange(self._controller, self._partition))
@@ -194,9 +194,9 @@ class IsrChangeNotificationHandler(ZNodeChildChangeHandler):
     VERSION = 1
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.path = IsrChangeNotificationZNode.path  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.path = IsrChangeNotificationZNode.path
+        self._controller = controller
+        self._event_manager = event_manager
 
     def handle_child_change(self) -> None:
         self._event_manager.put(self._controller.IsrChangeNotification(self._controller))
@@ -209,9 +209,9 @@ class PreferredReplicaElectionHandler(ZNodeChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.path = PreferredReplicaElectionZNode.path  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.path = PreferredReplicaElectionZNode.path
+        self._controller = controller
+        self._event_manager = event_manager
 
     def handle_creation(self) -> None:
         self._event_manager.put(self._controller.PreferredReplicaLeaderElection(self._controller))
@@ -224,9 +224,9 @@ class ControllerChangeHandler(ZNodeChangeHandler):
     """
 
     def __init__(self, controller: KafkaController, event_manager: ControllerEventManager) -> None:
-        self.path = ControllerZNode.path  # const
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
+        self.path = ControllerZNode.path
+        self._controller = controller
+        self._event_manager = event_manager
 
     def handle_creation(self) -> None:
         self._event_manager.put(self._controller.ControllerChange(self._controller))

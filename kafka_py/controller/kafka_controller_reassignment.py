@@ -67,7 +67,7 @@ class ReassignedPartitionsContext:
         self, new_replicas: list[int], reassign_isr_change_handler: PartitionReassignmentIsrChangeHandler
     ) -> None:
         self.new_replicas = new_replicas  # thread: event
-        self.reassign_isr_change_handler = reassign_isr_change_handler  # const
+        self.reassign_isr_change_handler = reassign_isr_change_handler
 
     def register_reassign_isr_change_handler(self, zk_client: KafkaZkClient) -> None:
         zk_client.register_z_node_change_handler(self.reassign_isr_change_handler)

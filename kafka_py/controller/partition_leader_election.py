@@ -19,7 +19,7 @@ class PartitionLeaderElectionStrategy:
     """
 
     def __init__(self, name: str) -> None:
-        self.name = name  # const
+        self.name = name
 
     def __repr__(self) -> str:
         return self.name

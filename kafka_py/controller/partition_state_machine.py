@@ -46,9 +46,9 @@ class PartitionState:
     """
 
     def __init__(self, name: str, state: int) -> None:
-        self.name = name  # const
-        self.state = state  # const
-        self.valid_previous_states: frozenset[PartitionState] = frozenset()  # const
+        self.name = name
+        self.state = state
+        self.valid_previous_states: frozenset[PartitionState] = frozenset()
 
     def __repr__(self) -> str:
         return self.name
@@ -90,15 +90,15 @@ class PartitionStateMachine(Logging):
         partition_state: dict[TopicPartition, PartitionState],
         controller_broker_request_batch: ControllerBrokerRequestBatch,
     ) -> None:
-        self._config = config  # const
-        self._state_change_logger = state_change_logger  # const
-        self._controller_context = controller_context  # const
-        self._topic_deletion_manager = topic_deletion_manager  # const
-        self._zk_client = zk_client  # const
+        self._config = config
+        self._state_change_logger = state_change_logger
+        self._controller_context = controller_context
+        self._topic_deletion_manager = topic_deletion_manager
+        self._zk_client = zk_client
         self._partition_state = partition_state  # thread: event
         self._controller_broker_request_batch = controller_broker_request_batch  # thread: event
-        self._controller_id = config.broker_id  # const
-        self.log_ident = f"[PartitionStateMachine controllerId={self._controller_id}] "  # const
+        self._controller_id = config.broker_id
+        self.log_ident = f"[PartitionStateMachine controllerId={self._controller_id}] "
 
     def startup(self) -> None:
         """Take over after an election: set every partition's state, then try to bring the others online."""

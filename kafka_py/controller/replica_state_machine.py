@@ -39,9 +39,9 @@ class ReplicaState:
     """
 
     def __init__(self, name: str, state: int) -> None:
-        self.name = name  # const
-        self.state = state  # const
-        self.valid_previous_states: frozenset[ReplicaState] = frozenset()  # const
+        self.name = name
+        self.state = state
+        self.valid_previous_states: frozenset[ReplicaState] = frozenset()
 
     def __repr__(self) -> str:
         return self.name
@@ -87,14 +87,14 @@ class ReplicaStateMachine(Logging):
         replica_state: dict[PartitionAndReplica, ReplicaState],
         controller_broker_request_batch: ControllerBrokerRequestBatch,
     ) -> None:
-        self._state_change_logger = state_change_logger  # const
-        self._controller_context = controller_context  # const
-        self._topic_deletion_manager = topic_deletion_manager  # const
-        self._zk_client = zk_client  # const
+        self._state_change_logger = state_change_logger
+        self._controller_context = controller_context
+        self._topic_deletion_manager = topic_deletion_manager
+        self._zk_client = zk_client
         self._replica_state = replica_state  # thread: event
         self._controller_broker_request_batch = controller_broker_request_batch  # thread: event
-        self._controller_id = config.broker_id  # const
-        self.log_ident = f"[ReplicaStateMachine controllerId={self._controller_id}] "  # const
+        self._controller_id = config.broker_id
+        self.log_ident = f"[ReplicaStateMachine controllerId={self._controller_id}] "
         # What each target state does with the valid replicas of one broker.
         self._steps: dict[ReplicaState, Callable[[int, list[PartitionAndReplica], Callbacks], None]] = {
             NewReplica: self._to_new,
@@ -104,7 +104,7 @@ class ReplicaStateMachine(Logging):
             ReplicaDeletionIneligible: self._to_deletion_ineligible,
             ReplicaDeletionSuccessful: self._to_deletion_successful,
             NonExistentReplica: self._to_non_existent,
-        }  # const
+        }
 
     def startup(self) -> None:
         """Take over after an election: set every replica's state and tell the live ones about their leaders."""

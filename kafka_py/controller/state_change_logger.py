@@ -20,11 +20,11 @@ class StateChangeLogger(Logging):
         """Raises ValueError for an epoch outside the controller: a broker has none to speak of."""
         if controller_epoch is not None and not in_controller_context:
             raise ValueError("Controller epoch should only be defined if inControllerContext is true")
-        self.broker_id = broker_id  # const
-        self.in_controller_context = in_controller_context  # const
+        self.broker_id = broker_id
+        self.in_controller_context = in_controller_context
         prefix = "Controller" if in_controller_context else "Broker"
         epoch_entry = "" if controller_epoch is None else f" epoch={controller_epoch}"
-        self.log_ident = f"[{prefix} id={broker_id}{epoch_entry}] "  # const
+        self.log_ident = f"[{prefix} id={broker_id}{epoch_entry}] "
 
     def with_controller_epoch(self, controller_epoch: int) -> StateChangeLogger:
         return StateChangeLogger(self.broker_id, self.in_controller_context, controller_epoch)

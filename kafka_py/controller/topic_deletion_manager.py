@@ -46,15 +46,15 @@ class TopicDeletionManager(Logging):
     def __init__(
         self, controller: KafkaController, event_manager: ControllerEventManager, zk_client: KafkaZkClient
     ) -> None:
-        self._controller = controller  # const
-        self._event_manager = event_manager  # const
-        self._zk_client = zk_client  # const
-        self.controller_context = controller.controller_context  # const
-        self.is_delete_topic_enabled: bool = controller.config.delete_topic_enable  # const
+        self._controller = controller
+        self._event_manager = event_manager
+        self._zk_client = zk_client
+        self.controller_context = controller.controller_context
+        self.is_delete_topic_enabled: bool = controller.config.delete_topic_enable
         self.topics_to_be_deleted: set[str] = set()  # thread: event
         self.partitions_to_be_deleted: set[TopicPartition] = set()  # thread: event
         self.topics_ineligible_for_deletion: set[str] = set()  # thread: event
-        self.log_ident = f"[Topic Deletion Manager {controller.config.broker_id}], "  # const
+        self.log_ident = f"[Topic Deletion Manager {controller.config.broker_id}], "
 
     def init(
         self,

@@ -39,11 +39,11 @@ class ApacheZooKeeper:
 
     def __init__(self, data_dir: Path, tick_time: int = 500, time: Time = Time.SYSTEM) -> None:
         """Keep everything under data_dir; sessions last from 2 to 20 ticks (ms)."""
-        self.data_dir = data_dir  # const
-        self.tick_time = tick_time  # const
-        self.host = "127.0.0.1"  # const
+        self.data_dir = data_dir
+        self.tick_time = tick_time
+        self.host = "127.0.0.1"
         self.port = 0  # volatile: startup
-        self._time = time  # const
+        self._time = time
         self._process: subprocess.Popen[bytes] | None = None  # volatile: startup, shutdown
 
     @property

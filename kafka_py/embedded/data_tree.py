@@ -22,7 +22,7 @@ class TreeException(Exception):
     def __init__(self, code: Code) -> None:
         """Refuse with that code."""
         super().__init__(str(code))
-        self.code = code  # const
+        self.code = code
 
 
 class CreateTxn(NamedTuple):
@@ -93,7 +93,7 @@ class DataNode:
         """A node that came into being with that transaction."""
         self.data = data  # thread: of the tree
         self.acl = acl  # thread: of the tree
-        self.owner = owner  # const
+        self.owner = owner
         self.czxid = self.mzxid = self.pzxid = zxid  # thread: of the tree
         self.ctime = self.mtime = time_ms  # thread: of the tree
         self.version = self.aversion = self.creates = 0  # thread: of the tree

@@ -26,7 +26,7 @@ class Reader:
 
     def __init__(self, data: bytes | bytearray | memoryview, position: int = 0) -> None:
         """Start at that position."""
-        self._data = memoryview(data)  # const
+        self._data = memoryview(data)
         self.position = position  # thread: of its owner
 
     @property

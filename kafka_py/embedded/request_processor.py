@@ -86,10 +86,10 @@ class RequestProcessor:
 
     def __init__(self, tree: DataTree, log: TxnLog, time: Time) -> None:
         """Work on that tree, and log to that log."""
-        self.tree = tree  # const
-        self.watches = WatchManager()  # const
-        self._log = log  # const
-        self._time = time  # const
+        self.tree = tree
+        self.watches = WatchManager()
+        self._log = log
+        self._time = time
         self._events: list[tuple[EventType, str]] = []  # thread: of the server
         self._operations: dict[int, Callable[[Connection, Reader], bytearray]] = {
             OpCode.CREATE: lambda c, r: Writer().write_string(self._create(c, r)).out,
@@ -111,7 +111,7 @@ class RequestProcessor:
             OpCode.GET_EPHEMERALS: self._get_ephemerals,
             OpCode.GET_ALL_CHILDREN_NUMBER: self._get_all_children_number,
             OpCode.WHO_AM_I: self._who_am_i,
-        }  # const
+        }
 
     def process(self, connection: Connection, request: bytes) -> None:
         """Carry out one request and answer it; raises JuteException for bytes that are no request."""

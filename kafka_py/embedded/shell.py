@@ -35,8 +35,8 @@ class ZooKeeperShell:
 
     def __init__(self, client: Any, out: Callable[[str], None] = print) -> None:
         """Use that kazoo client; write lines with out."""
-        self._client = client  # const
-        self._out = out  # const
+        self._client = client
+        self._out = out
         self._commands: dict[str, Callable[[set[str], int, list[str]], None]] = {
             "ls": self._ls,
             "get": self._get,
@@ -48,7 +48,7 @@ class ZooKeeperShell:
             "rmr": lambda flags, version, words: self._client.delete(words[0], recursive=True),
             "getAcl": self._get_acl,
             "sync": lambda flags, version, words: self._out(f"Sync is OK for {self._client.sync(words[0])}"),
-        }  # const
+        }
 
     def execute(self, line: list[str]) -> int:
         """Carry out one command: 0, or 1 when it failed, which is told in a line."""

@@ -53,15 +53,15 @@ class SyncRequestProcessor(Logging):
         """
         self.synced = Synced(0, zxid)  # volatile: sync thread
         self.failure: Exception | None = None  # volatile: sync thread
-        self._txn_log = log  # const
-        self._on_progress = on_progress  # const
-        self._queue: LinkedBlockingQueue[_Work] = LinkedBlockingQueue("sync")  # const
+        self._txn_log = log
+        self._on_progress = on_progress
+        self._queue: LinkedBlockingQueue[_Work] = LinkedBlockingQueue("sync")
         self._submitted = 0  # thread: of the server
         self._submitted_size = 0  # thread: of the server
         self._written_size = 0  # volatile: sync thread
         self._is_awaited = False  # volatile: of the server
-        self._progress: LinkedBlockingQueue[bool] = LinkedBlockingQueue("progress")  # const
-        self._thread = KafkaThread.daemon_thread("SyncThread:0", self._run)  # const
+        self._progress: LinkedBlockingQueue[bool] = LinkedBlockingQueue("progress")
+        self._thread = KafkaThread.daemon_thread("SyncThread:0", self._run)
 
     def startup(self) -> None:
         """Begin to write."""

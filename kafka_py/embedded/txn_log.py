@@ -131,10 +131,10 @@ class TxnLog(Logging):
 
     def __init__(self, data_dir: str | os.PathLike[str], force_sync: bool = True, snap_count: int = 100_000) -> None:
         """Files stand under data_dir; a snapshot is due after snap_count transactions."""
-        self.folder = Path(data_dir) / _FOLDER  # const
+        self.folder = Path(data_dir) / _FOLDER
         self.folder.mkdir(parents=True, exist_ok=True)
-        self._force_sync = force_sync  # const
-        self._snap_count = snap_count  # const
+        self._force_sync = force_sync
+        self._snap_count = snap_count
         self._lock: FileLock | None = None  # thread: of the server
         self._pending: list[bytes] = []  # thread: of the server
         self._pending_size = 0  # thread: of the server

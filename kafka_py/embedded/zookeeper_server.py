@@ -54,7 +54,7 @@ class _Held:
 
     def __init__(self, number: int) -> None:
         """None yet, for the batch of that number."""
-        self.number = number  # const
+        self.number = number
         self.answers = bytearray()  # thread: of the server
         self.count = 0  # thread: of the server
 
@@ -69,9 +69,9 @@ class ServerCnxn(Logging):
 
     def __init__(self, server: ZooKeeperServer, sock: socket.socket, address: tuple[str, int]) -> None:
         """A connection whose session is not known yet."""
-        self.server = server  # const
-        self.socket = sock  # const
-        self.address = address  # const
+        self.server = server
+        self.socket = sock
+        self.address = address
         self.session_id = 0  # thread: of the server
         self.auth_ids = [Id("ip", address[0])]  # thread: of the server
         self.received = 0  # thread: of the server
@@ -306,15 +306,15 @@ class ZooKeeperServer(Logging):
         time: Time | None = None,
     ) -> None:
         """Times in ms; port 0 takes a free one; session timeouts default to 2 and 20 ticks, as in ZooKeeper."""
-        self.host = host  # const
+        self.host = host
         self.port = port  # volatile: startup
-        self.tick_time = tick_time  # const
-        self.min_session_timeout = min_session_timeout if min_session_timeout > 0 else tick_time * 2  # const
-        self.max_session_timeout = max_session_timeout if max_session_timeout > 0 else tick_time * 20  # const
-        self.max_client_cnxns = max_client_cnxns  # const
-        self._time = time or Time.SYSTEM  # const
-        self._txn_log = TxnLog(data_dir, force_sync, snap_count)  # const
-        self.data_dir = data_dir  # const
+        self.tick_time = tick_time
+        self.min_session_timeout = min_session_timeout if min_session_timeout > 0 else tick_time * 2
+        self.max_session_timeout = max_session_timeout if max_session_timeout > 0 else tick_time * 20
+        self.max_client_cnxns = max_client_cnxns
+        self._time = time or Time.SYSTEM
+        self._txn_log = TxnLog(data_dir, force_sync, snap_count)
+        self.data_dir = data_dir
         self.received = 0  # thread: of the server
         self.sent = 0  # thread: of the server
         self.selector = selectors.DefaultSelector()  # thread: of the server
@@ -334,7 +334,7 @@ class ZooKeeperServer(Logging):
         self.has_failed = False  # volatile: thread of the server
         self._actions: list[Callable[[], None]] = []  # atomic: append, pop
         self._thread: threading.Thread | None = None  # volatile: startup
-        self._stopped = CountDownLatch(1)  # const
+        self._stopped = CountDownLatch(1)
 
     @property
     def connect_string(self) -> str:

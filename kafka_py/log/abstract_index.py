@@ -76,9 +76,9 @@ class AbstractIndex(Logging, ABC):
         writable: bool = True,
     ) -> None:
         self.file = pathlib.Path(file)  # volatile: renamer under Log.lock
-        self.base_offset = base_offset  # const
-        self.max_index_size = max_index_size  # const
-        self.writable = writable  # const
+        self.base_offset = base_offset
+        self.max_index_size = max_index_size
+        self.writable = writable
         self.lock = ReentrantLock()
         self._fd: int | None = None  # volatile: writer under lock
         self._mmap: mmap.mmap | bytes | None = None  # volatile: under lock; made by the first search

@@ -82,7 +82,7 @@ class _RecordFilter(RecordFilter):
     """The same decisions for the formats before magic 2, where batches have no producer and no transaction."""
 
     def __init__(self, retain_record: Callable[[RecordBatch, Record], bool]) -> None:
-        self._retain_record = retain_record  # const
+        self._retain_record = retain_record
 
     def check_batch_retention(self, batch: RecordBatch) -> BatchRetention:
         """Such a batch stays while it has records."""
@@ -120,15 +120,15 @@ class BatchFilter(Logging):
         invalid_message: Callable[[], None],
         supplier: BufferSupplier,
     ) -> None:
-        self._partition = partition  # const
-        self._map = offset_map  # const
-        self._retain_deletes = retain_deletes  # const
-        self._max_record_batch_size = max_record_batch_size  # const
-        self._active_producers = active_producers  # const
-        self._should_discard_batch = should_discard_batch  # const
-        self._record_filter = _RecordFilter(should_retain_record)  # const
-        self._invalid_message = invalid_message  # const
-        self._supplier = supplier  # const
+        self._partition = partition
+        self._map = offset_map
+        self._retain_deletes = retain_deletes
+        self._max_record_batch_size = max_record_batch_size
+        self._active_producers = active_producers
+        self._should_discard_batch = should_discard_batch
+        self._record_filter = _RecordFilter(should_retain_record)
+        self._invalid_message = invalid_message
+        self._supplier = supplier
         self._yielder = GilYielder(_YIELD_US)  # thread: cleaner
         self._data = b""  # thread: cleaner
         self._view = memoryview(b"")  # thread: cleaner

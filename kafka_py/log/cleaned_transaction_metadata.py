@@ -27,7 +27,7 @@ class AbortedTransactionMetadata:
     __slots__ = ("aborted_txn", "last_observed_batch_offset")
 
     def __init__(self, aborted_txn: AbortedTxn) -> None:
-        self.aborted_txn = aborted_txn  # const
+        self.aborted_txn = aborted_txn
         self.last_observed_batch_offset: int | None = None  # thread: cleaner
 
 

@@ -91,15 +91,15 @@ class Cleaner(Logging):
                 "requirement failed: offset map is too small to fit in even a single message, so log cleaning will "
                 "never make progress. You can increase log.cleaner.dedupe.buffer.size or decrease log.cleaner.threads"
             )
-        self.id = id  # const
-        self.log_ident = f"Cleaner {id}: "  # const
-        self.offset_map = offset_map  # const
-        self._io_buffer_size = io_buffer_size  # const
-        self._max_io_buffer_size = max_io_buffer_size  # const
-        self._dup_buffer_load_factor = dup_buffer_load_factor  # const
-        self._throttler = throttler  # const
-        self._time = time  # const
-        self._check_done = check_done  # const
+        self.id = id
+        self.log_ident = f"Cleaner {id}: "
+        self.offset_map = offset_map
+        self._io_buffer_size = io_buffer_size
+        self._max_io_buffer_size = max_io_buffer_size
+        self._dup_buffer_load_factor = dup_buffer_load_factor
+        self._throttler = throttler
+        self._time = time
+        self._check_done = check_done
         # how many bytes are read at a time
         self._read_buffer = io_buffer_size  # thread: cleaner
         self._decompression_buffer_supplier = BufferSupplier.create()  # thread: cleaner
@@ -512,13 +512,13 @@ class _MapFilling:
         transaction_metadata: CleanedTransactionMetadata,
         stats: CleanerStats,
     ) -> None:
-        self._supplier = cleaner._decompression_buffer_supplier  # const
+        self._supplier = cleaner._decompression_buffer_supplier
         self._yielder = cleaner._yielder  # thread: cleaner
-        self._map = map  # const
-        self._start_offset = start_offset  # const
-        self._max_desired_map_size = max_desired_map_size  # const
-        self._transaction_metadata = transaction_metadata  # const
-        self._stats = stats  # const
+        self._map = map
+        self._start_offset = start_offset
+        self._max_desired_map_size = max_desired_map_size
+        self._transaction_metadata = transaction_metadata
+        self._stats = stats
         self._keys: list[bytes] = []  # thread: cleaner
         self._offsets: list[int] = []  # thread: cleaner
         self._room = max_desired_map_size - map.size  # thread: cleaner

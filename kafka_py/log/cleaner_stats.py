@@ -18,8 +18,8 @@ class CleanerStats:
     """
 
     def __init__(self, time: Time = Time.SYSTEM) -> None:
-        self._time = time  # const
-        self.start_time = time.milliseconds()  # const
+        self._time = time
+        self.start_time = time.milliseconds()
         self.map_complete_time = -1  # thread: cleaner
         self.end_time = -1  # thread: cleaner
         self.bytes_read = 0  # thread: cleaner
@@ -93,20 +93,20 @@ class LogToClean:
     )
 
     def __init__(self, topic_partition: TopicPartition, log: Log, first_dirty_offset: int, uncleanable_offset: int):
-        self.topic_partition = topic_partition  # const
-        self.log = log  # const
-        self.first_dirty_offset = first_dirty_offset  # const
-        self.uncleanable_offset = uncleanable_offset  # const
+        self.topic_partition = topic_partition
+        self.log = log
+        self.first_dirty_offset = first_dirty_offset
+        self.uncleanable_offset = uncleanable_offset
         between, size_of, active = log.log_segments_between, log.size_in_bytes, log.active_segment
-        self.clean_bytes = size_of(between(-1, first_dirty_offset))  # const
+        self.clean_bytes = size_of(between(-1, first_dirty_offset))
         # only whole segments are cleaned
-        self._first_uncleanable_segment = next(iter(between(uncleanable_offset, active.base_offset)), active)  # const
-        self.first_uncleanable_offset = self._first_uncleanable_segment.base_offset  # const
+        self._first_uncleanable_segment = next(iter(between(uncleanable_offset, active.base_offset)), active)
+        self.first_uncleanable_offset = self._first_uncleanable_segment.base_offset
         self.cleanable_bytes = size_of(
             between(first_dirty_offset, max(first_dirty_offset, self.first_uncleanable_offset))
-        )  # const
-        self.total_bytes = self.clean_bytes + self.cleanable_bytes  # const
-        self.cleanable_ratio = self.cleanable_bytes / self.total_bytes if self.total_bytes else 0.0  # const
+        )
+        self.total_bytes = self.clean_bytes + self.cleanable_bytes
+        self.cleanable_ratio = self.cleanable_bytes / self.total_bytes if self.total_bytes else 0.0
 
     def compare(self, that: LogToClean) -> int:
         """Negative, 0 or positive as this one is cleaner, as dirty, or dirtier."""

@@ -60,14 +60,14 @@ class LocalLog(LogFileUtils, ABC):
     ) -> None:
         self.dir = pathlib.Path(dir).absolute()  # volatile: rename_dir under lock
         self.config = config  # volatile: update_config
-        self._scheduler = scheduler  # const
-        self._time = time  # const
-        self.topic_partition = topic_partition  # const
-        self._log_dir_failure_channel = log_dir_failure_channel  # const
-        self.parent_dir = str(self.dir.parent)  # const
-        self.log_ident = f"[Log partition={topic_partition}, dir={self.parent_dir}] "  # const
+        self._scheduler = scheduler
+        self._time = time
+        self.topic_partition = topic_partition
+        self._log_dir_failure_channel = log_dir_failure_channel
+        self.parent_dir = str(self.dir.parent)
+        self.log_ident = f"[Log partition={topic_partition}, dir={self.parent_dir}] "
         self.lock = ReentrantLock()
-        self.segments = LogSegments()  # const
+        self.segments = LogSegments()
         # no disk I/O may be done once the index files are unmapped, by delete() or close_handlers()
         self._is_memory_mapped_buffer_closed = False  # volatile: writer under lock
         self.next_offset_metadata = LogOffsetMetadata(0, 0, 0)  # volatile: writer under lock

@@ -125,8 +125,8 @@ class Log(LogLoader):
             producer_state_manager,
             log_dir_failure_channel,
         )
-        self._broker_topic_stats = broker_topic_stats  # const
-        self.producer_id_expiration_check_interval_ms = producer_id_expiration_check_interval_ms  # const
+        self._broker_topic_stats = broker_topic_stats
+        self.producer_id_expiration_check_interval_ms = producer_id_expiration_check_interval_ms
         self._last_flushed_time = AtomicLong(time.milliseconds())  # atomic
         # segments with offsets at or above it are neither deleted nor cleaned; None until there is a Replica
         self._replica_high_watermark: int | None = None  # volatile: writer under lock
@@ -137,7 +137,7 @@ class Log(LogLoader):
             self._remove_expired_producers,
             delay=producer_id_expiration_check_interval_ms,
             period=producer_id_expiration_check_interval_ms,
-        )  # const
+        )
 
     @classmethod
     def apply(

@@ -63,11 +63,11 @@ class LogAppendInfo:
         self.log_append_time = log_append_time  # thread: the appending one
         self.log_start_offset = log_start_offset  # thread: the appending one
         self.records_processing_stats = records_processing_stats  # thread: the appending one
-        self.source_codec = source_codec  # const
-        self.target_codec = target_codec  # const
-        self.shallow_count = shallow_count  # const
-        self.valid_bytes = valid_bytes  # const
-        self.offsets_monotonic = offsets_monotonic  # const
+        self.source_codec = source_codec
+        self.target_codec = target_codec
+        self.shallow_count = shallow_count
+        self.valid_bytes = valid_bytes
+        self.offsets_monotonic = offsets_monotonic
 
     @classmethod
     def unknown_log_append_info_with_log_start_offset(cls, log_start_offset: int) -> LogAppendInfo:

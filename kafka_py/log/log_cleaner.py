@@ -84,11 +84,11 @@ class LogCleaner(KafkaMetricsGroup):
         time: Time = Time.SYSTEM,
     ) -> None:
         self._config = initial_config  # volatile: reconfigure
-        self.log_dirs = log_dirs  # const
-        self.logs = logs  # const
-        self.log_dir_failure_channel = log_dir_failure_channel  # const
-        self._time = time  # const
-        self.cleaner_manager = LogCleanerManager(log_dirs, logs, log_dir_failure_channel)  # const
+        self.log_dirs = log_dirs
+        self.logs = logs
+        self.log_dir_failure_channel = log_dir_failure_channel
+        self._time = time
+        self.cleaner_manager = LogCleanerManager(log_dirs, logs, log_dir_failure_channel)
         # one for all threads
         self._throttler = Throttler(
             desired_rate_per_sec=initial_config.max_io_bytes_per_second,
@@ -97,7 +97,7 @@ class LogCleaner(KafkaMetricsGroup):
             metric_name="cleaner-io",
             units="bytes",
             time=time,
-        )  # const
+        )
         self._cleaners: list[LogCleaner.CleanerThread] = []  # volatile: startup, shutdown
         self._register_metrics()
 
@@ -266,9 +266,9 @@ class LogCleaner(KafkaMetricsGroup):
         def __init__(self, log_cleaner: LogCleaner, thread_id: int) -> None:
             super().__init__(name=f"kafka-log-cleaner-thread-{thread_id}", is_interruptible=False)
             config = log_cleaner.current_config
-            self._log_cleaner = log_cleaner  # const
-            self._cleaner_manager = log_cleaner.cleaner_manager  # const
-            self._time = log_cleaner._time  # const
+            self._log_cleaner = log_cleaner
+            self._cleaner_manager = log_cleaner.cleaner_manager
+            self._time = log_cleaner._time
             memory = config.dedupe_buffer_size // config.num_threads
             if memory > _INT_MAX:
                 self.warn(_TOO_MUCH_MEMORY)
@@ -281,7 +281,7 @@ class LogCleaner(KafkaMetricsGroup):
                 throttler=log_cleaner._throttler,
                 time=log_cleaner._time,
                 check_done=self._check_done,
-            )  # const
+            )
             self.last_stats = CleanerStats()  # volatile: its thread
 
         def _check_done(self, topic_partition: TopicPartition) -> None:

@@ -31,8 +31,8 @@ class LogCleaningException(Exception):
 
     def __init__(self, log: Log, message: str, exception: BaseException) -> None:
         super().__init__(message)
-        self.log = log  # const
-        self.exception = exception  # const
+        self.log = log
+        self.exception = exception
 
 
 class LogCleaningState:
@@ -44,7 +44,7 @@ class LogCleaningState:
     __slots__ = ("name",)
 
     def __init__(self, name: str) -> None:
-        self.name = name  # const
+        self.name = name
 
     def __repr__(self) -> str:
         return self.name
@@ -65,7 +65,7 @@ class LogCleaningPaused(LogCleaningState):
 
     def __init__(self, paused_count: int = 1) -> None:
         super().__init__(f"LogCleaningPaused({paused_count})")
-        self.paused_count = paused_count  # const
+        self.paused_count = paused_count
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, LogCleaningPaused) and other.paused_count == self.paused_count
@@ -100,9 +100,9 @@ class LogCleanerManager(KafkaMetricsGroup):
         logs: Pool[TopicPartition, Log],
         log_dir_failure_channel: LogDirFailureChannel | None,
     ) -> None:
-        self.log_dirs = [pathlib.Path(dir) for dir in log_dirs]  # const
-        self.logs = logs  # const
-        self.log_dir_failure_channel = log_dir_failure_channel  # const
+        self.log_dirs = [pathlib.Path(dir) for dir in log_dirs]
+        self.logs = logs
+        self.log_dir_failure_channel = log_dir_failure_channel
         self._checkpoints = {
             dir: OffsetCheckpointFile(dir / self.offset_checkpoint_file, log_dir_failure_channel)
             for dir in self.log_dirs

@@ -111,7 +111,7 @@ class LogConfigDef(ConfigDef):
 
     def __init__(self) -> None:
         super().__init__()
-        self._server_default_config_names: dict[str, str] = {}  # const
+        self._server_default_config_names: dict[str, str] = {}
 
     def define_topic_config(
         self,
@@ -219,40 +219,38 @@ class LogConfig(AbstractConfig):
         self, props: Mapping[str, Any] | None = None, overridden_configs: Collection[str] = frozenset()
     ) -> None:
         super().__init__(LogConfig.CONFIG_DEF, props or {}, False)
-        self.overridden_configs = frozenset(overridden_configs)  # const
+        self.overridden_configs = frozenset(overridden_configs)
         values = self.values()
-        self.segment_size: int = values[self.SEGMENT_BYTES_PROP]  # const
-        self.segment_ms: int = values[self.SEGMENT_MS_PROP]  # const
-        self.segment_jitter_ms: int = values[self.SEGMENT_JITTER_MS_PROP]  # const
-        self.max_index_size: int = max(values[self.SEGMENT_INDEX_BYTES_PROP], _MIN_INDEX_SIZE)  # const
-        self.flush_interval: int = values[self.FLUSH_MESSAGES_PROP]  # const
-        self.flush_ms: int = values[self.FLUSH_MS_PROP]  # const
-        self.retention_size: int = values[self.RETENTION_BYTES_PROP]  # const
-        self.retention_ms: int = values[self.RETENTION_MS_PROP]  # const
-        self.max_message_size: int = values[self.MAX_MESSAGE_BYTES_PROP]  # const
-        self.index_interval: int = values[self.INDEX_INTERVAL_BYTES_PROP]  # const
-        self.file_delete_delay_ms: int = values[self.FILE_DELETE_DELAY_MS_PROP]  # const
-        self.delete_retention_ms: int = values[self.DELETE_RETENTION_MS_PROP]  # const
-        self.compaction_lag_ms: int = values[self.MIN_COMPACTION_LAG_MS_PROP]  # const
-        self.min_cleanable_ratio: float = values[self.MIN_CLEANABLE_DIRTY_RATIO_PROP]  # const
+        self.segment_size: int = values[self.SEGMENT_BYTES_PROP]
+        self.segment_ms: int = values[self.SEGMENT_MS_PROP]
+        self.segment_jitter_ms: int = values[self.SEGMENT_JITTER_MS_PROP]
+        self.max_index_size: int = max(values[self.SEGMENT_INDEX_BYTES_PROP], _MIN_INDEX_SIZE)
+        self.flush_interval: int = values[self.FLUSH_MESSAGES_PROP]
+        self.flush_ms: int = values[self.FLUSH_MS_PROP]
+        self.retention_size: int = values[self.RETENTION_BYTES_PROP]
+        self.retention_ms: int = values[self.RETENTION_MS_PROP]
+        self.max_message_size: int = values[self.MAX_MESSAGE_BYTES_PROP]
+        self.index_interval: int = values[self.INDEX_INTERVAL_BYTES_PROP]
+        self.file_delete_delay_ms: int = values[self.FILE_DELETE_DELAY_MS_PROP]
+        self.delete_retention_ms: int = values[self.DELETE_RETENTION_MS_PROP]
+        self.compaction_lag_ms: int = values[self.MIN_COMPACTION_LAG_MS_PROP]
+        self.min_cleanable_ratio: float = values[self.MIN_CLEANABLE_DIRTY_RATIO_PROP]
         policies = {policy.lower() for policy in values[self.CLEANUP_POLICY_PROP]}
-        self.compact = self.COMPACT in policies  # const
-        self.delete = self.DELETE in policies  # const
-        self.unclean_leader_election_enable: bool = values[self.UNCLEAN_LEADER_ELECTION_ENABLE_PROP]  # const
-        self.min_in_sync_replicas: int = values[self.MIN_IN_SYNC_REPLICAS_PROP]  # const
-        self.compression_type: str = values[self.COMPRESSION_TYPE_PROP].lower()  # const
-        self.preallocate: bool = values[self.PRE_ALLOCATE_ENABLE_PROP]  # const
-        self.message_format_version = ApiVersion.apply(values[self.MESSAGE_FORMAT_VERSION_PROP])  # const
+        self.compact = self.COMPACT in policies
+        self.delete = self.DELETE in policies
+        self.unclean_leader_election_enable: bool = values[self.UNCLEAN_LEADER_ELECTION_ENABLE_PROP]
+        self.min_in_sync_replicas: int = values[self.MIN_IN_SYNC_REPLICAS_PROP]
+        self.compression_type: str = values[self.COMPRESSION_TYPE_PROP].lower()
+        self.preallocate: bool = values[self.PRE_ALLOCATE_ENABLE_PROP]
+        self.message_format_version = ApiVersion.apply(values[self.MESSAGE_FORMAT_VERSION_PROP])
         # its magic, asked for with every append
-        self.record_version: int = self.message_format_version.message_format_version.value  # const
-        self.message_timestamp_type = TimestampType.for_name(values[self.MESSAGE_TIMESTAMP_TYPE_PROP])  # const
-        self.message_timestamp_difference_max_ms: int = values[self.MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP]  # const
-        self.leader_replication_throttled_replicas: list[str] = values[
-            self.LEADER_REPLICATION_THROTTLED_REPLICAS_PROP
-        ]  # const
+        self.record_version: int = self.message_format_version.message_format_version.value
+        self.message_timestamp_type = TimestampType.for_name(values[self.MESSAGE_TIMESTAMP_TYPE_PROP])
+        self.message_timestamp_difference_max_ms: int = values[self.MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP]
+        self.leader_replication_throttled_replicas: list[str] = values[self.LEADER_REPLICATION_THROTTLED_REPLICAS_PROP]
         self.follower_replication_throttled_replicas: list[str] = values[
             self.FOLLOWER_REPLICATION_THROTTLED_REPLICAS_PROP
-        ]  # const
+        ]
 
     @classmethod
     def apply(cls, props: Mapping[str, Any] | None = None) -> LogConfig:

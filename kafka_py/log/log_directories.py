@@ -45,11 +45,11 @@ class LogDirectories(KafkaMetricsGroup, ABC):
         initial_offline_dirs: Sequence[PathLike],
         log_dir_failure_channel: LogDirFailureChannel,
     ) -> None:
-        self._log_dir_failure_channel = log_dir_failure_channel  # const
-        self.log_dirs = [pathlib.Path(d).absolute() for d in log_dirs]  # const
+        self._log_dir_failure_channel = log_dir_failure_channel
+        self.log_dirs = [pathlib.Path(d).absolute() for d in log_dirs]
         offline = [pathlib.Path(d).absolute() for d in initial_offline_dirs]
         self._live_log_dirs = self._create_and_validate_log_dirs(self.log_dirs, offline)  # volatile: writer under lock
-        self._dir_locks = self._lock_log_dirs(self.live_log_dirs)  # const
+        self._dir_locks = self._lock_log_dirs(self.live_log_dirs)
         self._recovery_point_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
         self._log_start_offset_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
 

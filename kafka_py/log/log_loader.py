@@ -63,13 +63,13 @@ class LogLoader(LocalLog):
         log_dir_failure_channel: LogDirFailureChannel,
     ) -> None:
         super().__init__(dir, config, scheduler, time, topic_partition, log_dir_failure_channel)
-        self._tags = {"topic": topic_partition.topic, "partition": str(topic_partition.partition)}  # const
+        self._tags = {"topic": topic_partition.topic, "partition": str(topic_partition.partition)}
         if self.is_future:
             self._tags["is-future"] = "true"
         self.log_start_offset = log_start_offset  # volatile: writer under lock
         self.recovery_point = recovery_point  # volatile: writer under lock
-        self.max_producer_id_expiration_ms = max_producer_id_expiration_ms  # const
-        self.producer_state_manager = producer_state_manager  # const
+        self.max_producer_id_expiration_ms = max_producer_id_expiration_ms
+        self.producer_state_manager = producer_state_manager
         # where the oldest open transaction begins, from which the last stable offset is computed; if that record has
         # been deleted from the log, this is the log start
         self.first_unstable_offset: LogOffsetMetadata | None = None  # volatile: writer under lock

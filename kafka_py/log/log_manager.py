@@ -94,18 +94,18 @@ class LogManager(LogDirectories):
     ) -> None:
         super().__init__(log_dirs, initial_offline_dirs, log_dir_failure_channel)
         # not kept up to date: it is only used while loading
-        self.topic_configs = topic_configs  # const
-        self.initial_default_config = initial_default_config  # const
-        self.cleaner_config = cleaner_config  # const
-        self.flush_check_ms = flush_check_ms  # const
-        self.flush_recovery_offset_checkpoint_ms = flush_recovery_offset_checkpoint_ms  # const
-        self.flush_start_offset_checkpoint_ms = flush_start_offset_checkpoint_ms  # const
-        self.retention_check_ms = retention_check_ms  # const
-        self.max_pid_expiration_ms = max_pid_expiration_ms  # const
-        self._scheduler = scheduler  # const
-        self.broker_state = broker_state  # const
-        self._broker_topic_stats = broker_topic_stats  # const
-        self._time = time  # const
+        self.topic_configs = topic_configs
+        self.initial_default_config = initial_default_config
+        self.cleaner_config = cleaner_config
+        self.flush_check_ms = flush_check_ms
+        self.flush_recovery_offset_checkpoint_ms = flush_recovery_offset_checkpoint_ms
+        self.flush_start_offset_checkpoint_ms = flush_start_offset_checkpoint_ms
+        self.retention_check_ms = retention_check_ms
+        self.max_pid_expiration_ms = max_pid_expiration_ms
+        self._scheduler = scheduler
+        self.broker_state = broker_state
+        self._broker_topic_stats = broker_topic_stats
+        self._time = time
         self._log_creation_or_deletion_lock = ReentrantLock()
         self._current_logs: Pool[TopicPartition, Log] = Pool()  # atomic
         # copies in `-future` directories that take the place of the current log once they have caught up
@@ -128,7 +128,7 @@ class LogManager(LogDirectories):
             LogCleaner(cleaner_config, self.live_log_dirs, self._current_logs, log_dir_failure_channel, time)
             if cleaner_config.enable_cleaner
             else None
-        )  # const
+        )
         self._register_metrics()
 
     @classmethod
@@ -784,11 +784,11 @@ class _LoadProgress:
     INTERVAL_MS = 5000
 
     def __init__(self, logging: Logging, dir: pathlib.Path, total: int, time: Time) -> None:
-        self._logging = logging  # const
-        self._dir = dir  # const
-        self._total = total  # const
-        self._time = time  # const
-        self._start_ms = time.milliseconds()  # const
+        self._logging = logging
+        self._dir = dir
+        self._total = total
+        self._time = time
+        self._start_ms = time.milliseconds()
         self._done = AtomicInteger()  # atomic
         self._said_at_ms = AtomicLong(self._start_ms)  # atomic
 

@@ -86,16 +86,16 @@ class LogSegment(Logging):
         max_segment_bytes: int,
         time: Time,
     ) -> None:
-        self.log = log  # const
-        self.offset_index = offset_index  # const
-        self.time_index = time_index  # const
-        self.txn_index = txn_index  # const
-        self.base_offset = base_offset  # const
-        self.index_interval_bytes = index_interval_bytes  # const
-        self.roll_jitter_ms = roll_jitter_ms  # const
+        self.log = log
+        self.offset_index = offset_index
+        self.time_index = time_index
+        self.txn_index = txn_index
+        self.base_offset = base_offset
+        self.index_interval_bytes = index_interval_bytes
+        self.roll_jitter_ms = roll_jitter_ms
         self.max_segment_ms = max_segment_ms  # volatile: writer under Log.lock
         self.max_segment_bytes = max_segment_bytes  # volatile: writer under Log.lock
-        self.time = time  # const
+        self.time = time
         self._created = time.milliseconds()  # volatile: writer under Log.lock
         self._bytes_since_last_index_entry = 0  # volatile: writer under Log.lock
         # timestamp of the first batch, from which the age of the segment is counted

@@ -98,17 +98,17 @@ class SkimpyOffsetMap(OffsetMap):
     """
 
     def __init__(self, memory: int, hash_algorithm: str = "MD5") -> None:
-        self.memory = memory  # const
-        self.hash_algorithm = hash_algorithm  # const
-        self._digest = _message_digest(hash_algorithm)  # const
-        self._hash_size = len(self._digest(b"").digest())  # const
+        self.memory = memory
+        self.hash_algorithm = hash_algorithm
+        self._digest = _message_digest(hash_algorithm)
+        self._hash_size = len(self._digest(b"").digest())
         self._entries = 0  # thread: cleaner
         self._lookups = 0  # thread: cleaner
         self._probes = 0  # thread: cleaner
         self._last_offset = -1  # thread: cleaner
-        self.bytes_per_entry = self._hash_size + _OFFSET.size  # const
-        self.slots = memory // self.bytes_per_entry  # const
-        self._free_slot = bytes(self.bytes_per_entry)  # const
+        self.bytes_per_entry = self._hash_size + _OFFSET.size
+        self.slots = memory // self.bytes_per_entry
+        self._free_slot = bytes(self.bytes_per_entry)
         self._np: Any = None  # thread: cleaner
         self._looked_for_numpy = False  # thread: cleaner
         self._allocate()

@@ -70,7 +70,7 @@ class ValidationType:
     FULL: ClassVar[ValidationType]
 
     def __init__(self, name: str) -> None:
-        self.name = name  # const
+        self.name = name
 
     def __repr__(self) -> str:
         return self.name
@@ -92,7 +92,7 @@ class TxnMetadata:
     __slots__ = ("first_offset", "last_offset", "producer_id")
 
     def __init__(self, producer_id: int, first_offset: LogOffsetMetadata | int, last_offset: int | None = None) -> None:
-        self.producer_id = producer_id  # const
+        self.producer_id = producer_id
         self.first_offset = (
             first_offset if isinstance(first_offset, LogOffsetMetadata) else LogOffsetMetadata(first_offset)
         )  # volatile: writer under Log.lock
@@ -164,7 +164,7 @@ class ProducerStateEntry:
         coordinator_epoch: int,
         current_txn_first_offset: int | None,
     ) -> None:
-        self.producer_id = producer_id  # const
+        self.producer_id = producer_id
         # oldest first
         self.batch_metadata = batch_metadata  # volatile: writer under Log.lock
         self.producer_epoch = producer_epoch  # volatile: writer under Log.lock
@@ -273,9 +273,9 @@ class ProducerAppendInfo:
     __slots__ = ("_transactions", "_updated_entry", "current_entry", "producer_id", "validation_type")
 
     def __init__(self, producer_id: int, current_entry: ProducerStateEntry, validation_type: ValidationType) -> None:
-        self.producer_id = producer_id  # const
-        self.current_entry = current_entry  # const
-        self.validation_type = validation_type  # const
+        self.producer_id = producer_id
+        self.current_entry = current_entry
+        self.validation_type = validation_type
         self._transactions: list[TxnMetadata] = []  # volatile: writer under Log.lock
         self._updated_entry = ProducerStateEntry(
             producer_id,

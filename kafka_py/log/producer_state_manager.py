@@ -74,10 +74,10 @@ class ProducerStateManager(Logging):
         log_dir: str | os.PathLike[str],
         max_producer_id_expiration_ms: int = 60 * 60 * 1000,
     ) -> None:
-        self.log_ident = f"[ProducerStateManager partition={topic_partition}] "  # const
-        self.topic_partition = topic_partition  # const
+        self.log_ident = f"[ProducerStateManager partition={topic_partition}] "
+        self.topic_partition = topic_partition
         self.log_dir = pathlib.Path(log_dir)  # volatile: Log.rename_dir
-        self.max_producer_id_expiration_ms = max_producer_id_expiration_ms  # const
+        self.max_producer_id_expiration_ms = max_producer_id_expiration_ms
         self._producers: dict[int, ProducerStateEntry] = {}  # volatile: writer under Log.lock
         self._last_map_offset = 0  # volatile: writer under Log.lock
         self._last_snap_offset = 0  # volatile: writer under Log.lock

@@ -48,7 +48,7 @@ class TransactionIndex(Logging):
     """
 
     def __init__(self, start_offset: int, file: str | os.PathLike[str]) -> None:
-        self.start_offset = start_offset  # const
+        self.start_offset = start_offset
         self.file = pathlib.Path(file)  # volatile: renamer under Log.lock
         self._maybe_channel: FileChannel | None = None  # volatile: writer under Log.lock
         self._last_offset: int | None = None  # volatile: writer under Log.lock
@@ -182,10 +182,10 @@ class AbortedTxn:
     CURRENT_VERSION = 0
 
     def __init__(self, buffer: bytes) -> None:
-        self.buffer = buffer  # const
+        self.buffer = buffer
         (self.version, self.producer_id, self.first_offset, self.last_offset, self.last_stable_offset) = _ENTRY.unpack(
             buffer
-        )  # const
+        )
 
     @classmethod
     def of(cls, producer_id: int, first_offset: int, last_offset: int, last_stable_offset: int) -> AbortedTxn:

@@ -1,7 +1,7 @@
 """What acceptors and processors have in common.
 
 Mirrors: core/src/main/scala/kafka/network/SocketServer.scala (AbstractServerThread) @ 1.1.1
-Blogs:   seed 002 (member by member)
+Posts:   socket-server (member by member)
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ class AbstractServerThread(KafkaMetricsGroup, abc.ABC):
     """
 
     def __init__(self, connection_quotas: ConnectionQuotas, thread_name: str) -> None:
-        self.connection_quotas = connection_quotas  # const
+        self.connection_quotas = connection_quotas
         self._alive = AtomicBoolean(True)  # atomic
         self._startup_latch = CountDownLatch(1)  # atomic
         # Open at first: shutdown() of a thread that was never started must not wait. startup_complete() closes it.
         self._shutdown_latch = CountDownLatch(0)  # volatile: the thread itself
-        self.thread = KafkaThread.non_daemon(thread_name, self.run)  # const
+        self.thread = KafkaThread.non_daemon(thread_name, self.run)
 
     @property
     def should_run(self) -> AtomicBoolean:

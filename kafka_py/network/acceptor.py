@@ -1,7 +1,7 @@
 """Threads that accept connections and hand them to processors.
 
 Mirrors: core/src/main/scala/kafka/network/SocketServer.scala (Acceptor) @ 3.7.1
-Blogs:   seed 001 (3.6), seed 002 (0.11)
+Posts:   start-up-network-threads (3.6), socket-server (0.11)
 Read next: processor.py, connection_quotas.py
 """
 
@@ -63,8 +63,8 @@ class DelayedCloseSocket:
     __slots__ = ("end_throttle_time_ms", "socket")
 
     def __init__(self, sock: socket.socket, end_throttle_time_ms: int) -> None:
-        self.socket = sock  # const
-        self.end_throttle_time_ms = end_throttle_time_ms  # const
+        self.socket = sock
+        self.end_throttle_time_ms = end_throttle_time_ms
 
     def compare(self, that: DelayedCloseSocket) -> int:
         """Below 0 if this one's time comes first."""
@@ -114,31 +114,31 @@ class Acceptor(AbstractServerThread):
             f"{self.thread_prefix()}-kafka-socket-acceptor-"
             f"{end_point.listener_name}-{end_point.security_protocol}-{end_point.port}",
         )
-        self.log_ident = log_ident  # const
-        self.socket_server = socket_server  # const
-        self.end_point = end_point  # const
+        self.log_ident = log_ident
+        self.socket_server = socket_server
+        self.end_point = end_point
         self.config = config  # volatile: reconfiguration
-        self._node_id = node_id  # const
-        self._time = time  # const
-        self._is_privileged_listener = is_privileged_listener  # const
-        self._request_channel = request_channel  # const
-        self._metrics = metrics  # const
-        self._credential_provider = credential_provider  # const
-        self._memory_pool = memory_pool  # const
-        self._api_version_manager = api_version_manager  # const
-        self.send_buffer_size = config.socket_send_buffer_bytes  # const
-        self.recv_buffer_size = config.socket_receive_buffer_bytes  # const
-        self._listen_backlog_size = config.socket_listen_backlog_size  # const
-        self._nio_selector = NioSelector()  # const
+        self._node_id = node_id
+        self._time = time
+        self._is_privileged_listener = is_privileged_listener
+        self._request_channel = request_channel
+        self._metrics = metrics
+        self._credential_provider = credential_provider
+        self._memory_pool = memory_pool
+        self._api_version_manager = api_version_manager
+        self.send_buffer_size = config.socket_send_buffer_bytes
+        self.recv_buffer_size = config.socket_receive_buffer_bytes
+        self._listen_backlog_size = config.socket_listen_backlog_size
+        self._nio_selector = NioSelector()
         self.server_channel: socket.socket | None = None  # volatile: whoever opens it, under _lock
-        self.local_port = end_point.port  # const
+        self.local_port = end_point.port
         if not end_point.port:
             try:
-                self.server_channel = self._open_server_socket(end_point.host, 0, self._listen_backlog_size)  # const
+                self.server_channel = self._open_server_socket(end_point.host, 0, self._listen_backlog_size)
             except BaseException:
                 self._nio_selector.close()
                 raise
-            self.local_port = int(self.server_channel.getsockname()[1])  # const
+            self.local_port = int(self.server_channel.getsockname()[1])
             self.info("Opened wildcard endpoint %s:%d", end_point.host, self.local_port)
         self._lock = ReentrantLock()
         self.processors: list[Processor] = []  # volatile: reconfiguration, under _lock
@@ -147,7 +147,7 @@ class Acceptor(AbstractServerThread):
             "blocked time",
             {LISTENER_METRIC_TAG: end_point.listener_name.value()},
             rate_unit="NANOSECONDS",
-        )  # const
+        )
         self._current_processor_index = 0  # thread: acceptor
         self.throttled_sockets: list[DelayedCloseSocket] = []  # thread: acceptor
         self._started = False  # guarded by: _lock

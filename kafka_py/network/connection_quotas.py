@@ -1,7 +1,7 @@
 """How many connections there may be, and how fast new ones may come.
 
 Mirrors: core/src/main/scala/kafka/network/SocketServer.scala (ConnectionQuotas) @ 3.7.1
-Blogs:   seed 002 (per IP, 0.11)
+Posts:   socket-server (per IP, 0.11)
 """
 
 from __future__ import annotations
@@ -83,10 +83,10 @@ class _Entity:
     __slots__ = ("metric_name", "metric_tags", "sensor_expiration", "sensor_name")
 
     def __init__(self, sensor_name: str, metric_name: str, sensor_expiration: int, tags: dict[str, str]) -> None:
-        self.sensor_name = sensor_name  # const
-        self.metric_name = metric_name  # const
-        self.sensor_expiration = sensor_expiration  # const
-        self.metric_tags = tags  # const
+        self.sensor_name = sensor_name
+        self.metric_name = metric_name
+        self.sensor_expiration = sensor_expiration
+        self.metric_tags = tags
 
 
 _NEVER_SECONDS: Final = 2**62
@@ -125,9 +125,9 @@ class ConnectionQuotas(Logging):
     logger_name: ClassVar[str] = "kafka.network.ConnectionQuotas"
 
     def __init__(self, config: KafkaConfig, time: Time, metrics: Metrics) -> None:
-        self._config = config  # const
-        self._time = time  # const
-        self.metrics = metrics  # const
+        self._config = config
+        self._time = time
+        self.metrics = metrics
         self._lock = ReentrantLock()
         self._changed = self._lock.new_condition()
         self.default_max_connections_per_ip = config.max_connections_per_ip  # volatile: reconfiguration
@@ -135,7 +135,7 @@ class ConnectionQuotas(Logging):
             config.max_connections_per_ip_overrides
         )  # volatile: reconfiguration
         self._broker_max_connections = config.max_connections  # volatile: reconfiguration, under _lock
-        self._inter_broker_listener_name = config.inter_broker_listener_name  # const
+        self._inter_broker_listener_name = config.inter_broker_listener_name
         self._counts: dict[str, int] = {}  # guarded by: _lock
         self._listener_counts: dict[ListenerName, int] = {}  # volatile: acceptors and network, under _lock
         self.max_connections_per_listener: dict[ListenerName, ListenerConnectionQuota] = {}  # volatile: under _lock
@@ -146,8 +146,8 @@ class ConnectionQuotas(Logging):
         self._unlimited_sensors: frozenset[str] = frozenset()  # volatile: reconfiguration; of broker and listeners
         self._broker_connection_rate_sensor = self.get_or_create_connection_rate_quota_sensor(
             config.max_connection_creation_rate, BROKER_QUOTA_ENTITY
-        )  # const
-        self._max_throttle_time_ms = config.quota_window_size_seconds * 1000  # const
+        )
+        self._max_throttle_time_ms = config.quota_window_size_seconds * 1000
 
     @staticmethod
     def _by_address(overrides: Mapping[str, int]) -> dict[str, int]:
@@ -460,18 +460,18 @@ class ListenerConnectionQuota(ListenerReconfigurable):
     )
 
     def __init__(self, quotas: ConnectionQuotas, lock: ReentrantLock, listener: ListenerName) -> None:
-        self._quotas = quotas  # const
-        self._lock = lock  # const
-        self._listener = listener  # const
-        self._entity = listener_quota_entity(listener.value())  # const
+        self._quotas = quotas
+        self._lock = lock
+        self._listener = listener
+        self._entity = listener_quota_entity(listener.value())
         self._max_connections = _MAX_INT  # volatile: reconfiguration, under ConnectionQuotas' lock
-        self.connection_rate_sensor = quotas.get_or_create_connection_rate_quota_sensor(_MAX_INT, self._entity)  # const
+        self.connection_rate_sensor = quotas.get_or_create_connection_rate_quota_sensor(_MAX_INT, self._entity)
         self.listener_connection_rate_throttle_sensor = self._create_connection_rate_throttle_sensor(
             quotas.LISTENER_THROTTLE_PREFIX
-        )  # const
+        )
         self.ip_connection_rate_throttle_sensor = self._create_connection_rate_throttle_sensor(
             quotas.IP_THROTTLE_PREFIX
-        )  # const
+        )
 
     def max_connections(self) -> int:
         """Connections at a time."""

@@ -1,7 +1,8 @@
 """Threads that read requests and write responses.
 
 Mirrors: core/src/main/scala/kafka/network/SocketServer.scala (Processor) @ 3.7.1
-Blogs:   seed 000 (1.1), seed 001 (3.6), seed 002 (0.11), seed 003 (0.8)
+Posts:   why-fast-and-available (1.1), start-up-network-threads (3.6), socket-server (0.11),
+         reading-writing-configuring (0.8)
 Read next: request_channel.py, ../common/network/selector.py
 """
 
@@ -143,23 +144,23 @@ class Processor(AbstractServerThread):
     ) -> None:
         """Raises ConfigException for a security protocol that is not served."""
         super().__init__(connection_quotas, thread_name)
-        self.id = id  # const
-        self.log_ident = log_ident  # const
-        self._time = time  # const
-        self._nanoseconds = time.nanoseconds  # const
-        self._stacks = StackLimiter(time)  # const
-        self.max_request_size = max_request_size  # const
-        self._request_channel = request_channel  # const
-        self._connections_max_idle_ms = connections_max_idle_ms  # const
-        self._failed_authentication_delay_ms = failed_authentication_delay_ms  # const
-        self._listener_name = listener_name  # const
-        self._security_protocol = security_protocol  # const
-        self._config = config  # const
-        self._metrics = metrics  # const
-        self._memory_pool = memory_pool  # const
-        self._connection_queue_size = connection_queue_size  # const
-        self._is_privileged_listener = is_privileged_listener  # const
-        self._api_version_manager = api_version_manager  # const
+        self.id = id
+        self.log_ident = log_ident
+        self._time = time
+        self._nanoseconds = time.nanoseconds
+        self._stacks = StackLimiter(time)
+        self.max_request_size = max_request_size
+        self._request_channel = request_channel
+        self._connections_max_idle_ms = connections_max_idle_ms
+        self._failed_authentication_delay_ms = failed_authentication_delay_ms
+        self._listener_name = listener_name
+        self._security_protocol = security_protocol
+        self._config = config
+        self._metrics = metrics
+        self._memory_pool = memory_pool
+        self._connection_queue_size = connection_queue_size
+        self._is_privileged_listener = is_privileged_listener
+        self._api_version_manager = api_version_manager
         self.new_connections: ArrayBlockingQueue[socket.socket] = ArrayBlockingQueue(
             connection_queue_size
         )  # handoff: acceptor -> network
@@ -169,14 +170,14 @@ class Processor(AbstractServerThread):
         self.metric_tags = {
             LISTENER_METRIC_TAG: listener_name.value(),
             self.NETWORK_PROCESSOR_METRIC_TAG: str(id),
-        }  # const
+        }
         self._next_connection_index = 0  # thread: network
         self._enabled_apis: set[tuple[ApiKeys, int]] = set()  # thread: network
-        self._sessions_expire = security_protocol not in (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)  # const
+        self._sessions_expire = security_protocol not in (SecurityProtocol.PLAINTEXT, SecurityProtocol.SSL)
         self.expired_connections_killed_count = 0  # volatile: network
         self._expired_connections_killed_count_metric_name = metrics.metric_name(
             "expired-connections-killed-count", METRICS_GROUP, "", self.metric_tags
-        )  # const
+        )
         self.selector = self.create_selector(
             ChannelBuilders.server_channel_builder(
                 listener_name,
@@ -192,7 +193,7 @@ class Processor(AbstractServerThread):
         )  # thread: network
         io_wait_ratio = metrics.metric_name("io-wait-ratio", METRICS_GROUP, "", self.metric_tags)
         # the gauge of old has no listener tag
-        self._idle_tags = {self.NETWORK_PROCESSOR_METRIC_TAG: str(id)}  # const
+        self._idle_tags = {self.NETWORK_PROCESSOR_METRIC_TAG: str(id)}
         self.new_gauge(self.IDLE_PERCENT_METRIC_NAME, lambda: io_wait_ratio_of(metrics, io_wait_ratio), self._idle_tags)
         metrics.add_metric(
             self._expired_connections_killed_count_metric_name,

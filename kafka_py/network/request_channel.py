@@ -1,7 +1,8 @@
 """The queue between network threads and handlers, and what goes through it.
 
 Mirrors: core/src/main/scala/kafka/network/RequestChannel.scala @ 3.7.1
-Blogs:   seed 000 (1.1), seed 001 (3.6), seed 002 (0.11), seed 003 (0.8)
+Posts:   why-fast-and-available (1.1), start-up-network-threads (3.6), socket-server (0.11),
+         reading-writing-configuring (0.8)
 Read next: request_metrics.py, processor.py, ../server/kafka_request_handler.py
 """
 
@@ -57,7 +58,7 @@ class _Marker(BaseRequest):
     __slots__ = ("_name",)
 
     def __init__(self, name: str) -> None:
-        self._name = name  # const
+        self._name = name
 
     def __repr__(self) -> str:
         return self._name
@@ -76,8 +77,8 @@ class Session:
     __slots__ = ("_sanitized_user", "client_address", "client_information", "principal")
 
     def __init__(self, principal: KafkaPrincipal, client_address: str) -> None:
-        self.principal = principal  # const
-        self.client_address = client_address  # const
+        self.principal = principal
+        self.client_address = client_address
         self.client_information = ClientInformation.EMPTY  # volatile: network
         self._sanitized_user: str | None = None  # volatile: any; always the same text
 
@@ -105,8 +106,8 @@ class Metrics:
             RequestMetrics.CONSUMER_FETCH_METRIC_NAME,
             RequestMetrics.FOLLOW_FETCH_METRIC_NAME,
         ]
-        self._metrics_map = {name: RequestMetrics(name) for name in names}  # const
-        self.apply = self._metrics_map.__getitem__  # const
+        self._metrics_map = {name: RequestMetrics(name) for name in names}
+        self.apply = self._metrics_map.__getitem__
         """The metrics of an API, by name. Raises KeyError."""
 
     def __getitem__(self, metric_name: str) -> RequestMetrics:
@@ -161,20 +162,20 @@ class Request(BaseRequest):
 
         ``session`` spares the making of one, where the connection's is known.
         """
-        self.processor = processor  # const
-        self.context = context  # const
-        self.header = context.header  # const
-        self.start_time_nanos = start_time_nanos  # const
-        self.memory_pool = memory_pool  # const
+        self.processor = processor
+        self.context = context
+        self.header = context.header
+        self.start_time_nanos = start_time_nanos
+        self.memory_pool = memory_pool
         self.buffer: memoryview | None = buffer  # handoff: network -> handler
-        self.metrics = metrics  # const
-        self.envelope = envelope  # const
+        self.metrics = metrics
+        self.envelope = envelope
         if session is not None:
-            self._session = session  # const
+            self._session = session  # handoff: network -> handler
         self._body_and_size = context.parse_request(buffer[self.header.size :])  # handoff: network -> handler
         if _request_logger.debug_enabled:
             # now, for a Produce in purgatory has lost its records
-            self.request_log = self.request_desc(_request_logger.trace_enabled)  # const
+            self.request_log = self.request_desc(_request_logger.trace_enabled)
         # requests without byte fields are wholly in objects by now; the others let go when they are handled
         if not context.header.api_key.requires_delayed_allocation:
             self.release_buffer()
@@ -341,8 +342,8 @@ class CallbackRequest(BaseRequest):
     __slots__ = ("fun", "original_request")
 
     def __init__(self, fun: Callable[[RequestLocal], None], original_request: Request) -> None:
-        self.fun = fun  # const
-        self.original_request = original_request  # const
+        self.fun = fun
+        self.original_request = original_request
 
 
 class Response:
@@ -356,7 +357,7 @@ class Response:
     ends_request: ClassVar[bool] = True  # each request gets exactly one response that ends it
 
     def __init__(self, request: Request) -> None:
-        self.request = request  # const
+        self.request = request
 
     @property
     def processor(self) -> int:
@@ -398,10 +399,10 @@ class SendResponse(Response):
         on_complete_callback: Callable[[Send], None] | None = None,
     ) -> None:
         """``response_log_value`` is given only when the request log is on."""
-        self.request = request  # const
-        self.response_send = response_send  # const
-        self.response_log_value = response_log_value  # const
-        self.on_complete_callback = on_complete_callback  # const
+        self.request = request
+        self.response_send = response_send
+        self.response_log_value = response_log_value
+        self.on_complete_callback = on_complete_callback
 
     @property
     def response_log(self) -> str | None:
@@ -528,18 +529,18 @@ class RequestChannel(KafkaMetricsGroup):
 
     def __init__(self, queue_size: int, metric_name_prefix: str, time: Time, metrics: Metrics) -> None:
         """``queue_size`` is queued.max.requests, ``metric_name_prefix`` the plane's."""
-        self.queue_size = queue_size  # const
-        self.metric_name_prefix = metric_name_prefix  # const
-        self._time = time  # const
-        self._nanoseconds = time.nanoseconds  # const
-        self.metrics = metrics  # const
+        self.queue_size = queue_size
+        self.metric_name_prefix = metric_name_prefix
+        self._time = time
+        self._nanoseconds = time.nanoseconds
+        self.metrics = metrics
         self.request_queue: ArrayBlockingQueue[BaseRequest] = ArrayBlockingQueue(
             queue_size
         )  # handoff: network -> handler
         self.processors: ConcurrentHashMap[int, Processor] = ConcurrentHashMap()  # atomic
         self.callback_queue: ArrayBlockingQueue[BaseRequest] = ArrayBlockingQueue(queue_size)  # handoff: any -> handler
-        self.request_queue_size_metric_name = metric_name_prefix + self.REQUEST_QUEUE_SIZE_METRIC  # const
-        self.response_queue_size_metric_name = metric_name_prefix + self.RESPONSE_QUEUE_SIZE_METRIC  # const
+        self.request_queue_size_metric_name = metric_name_prefix + self.REQUEST_QUEUE_SIZE_METRIC
+        self.response_queue_size_metric_name = metric_name_prefix + self.RESPONSE_QUEUE_SIZE_METRIC
         self.new_gauge(self.request_queue_size_metric_name, self.request_queue.size)
         self.new_gauge(
             self.response_queue_size_metric_name,

@@ -119,7 +119,7 @@ class RequestTimes:
     """
 
     def __init__(self) -> None:
-        self.columns: list[RequestHistogram] = []  # const
+        self.columns: list[RequestHistogram] = []
         self._rows: list[tuple[Any, ...]] = []  # atomic: append, slices; those under _lock
         self._lock = ReentrantLock()
 

@@ -121,7 +121,7 @@ class ErrorMeter(KafkaMetricsGroup):
     """
 
     def __init__(self, name: str, error: Errors) -> None:
-        self._tags = {"request": name, "error": error.name}  # const
+        self._tags = {"request": name, "error": error.name}
         self._lock = ReentrantLock()
         self.meter: Meter | None = None  # volatile: whoever holds _lock
 
@@ -174,30 +174,30 @@ version is deprecated in 1.1.1, nor counted for itself
     ERRORS_PER_SEC: ClassVar[str] = "ErrorsPerSec"
 
     def __init__(self, name: str) -> None:
-        self.name = name  # const
-        self.tags = {"request": name}  # const
+        self.name = name
+        self.tags = {"request": name}
         self._lock = ReentrantLock()
         self._error_meters: dict[Errors, ErrorMeter] = {}  # volatile: whoever holds _lock
-        self._times = RequestRows()  # const
+        self._times = RequestRows()
         self.request_rate: Meter = RequestRate.registered(
             self.metric_name(self.REQUESTS_PER_SEC, self.tags), self._times
-        )  # const
+        )
         # in the order of the stations: the queue, the handler, purgatory, quota, the response queue, the socket
-        self.request_queue_time_hist = self._column(self.REQUEST_QUEUE_TIME_MS)  # const
-        self.local_time_hist = self._column(self.LOCAL_TIME_MS)  # const
-        self.remote_time_hist = self._column(self.REMOTE_TIME_MS)  # const
-        self.throttle_time_hist = self._column(self.THROTTLE_TIME_MS)  # const
-        self.response_queue_time_hist = self._column(self.RESPONSE_QUEUE_TIME_MS)  # const
-        self.response_send_time_hist = self._column(self.RESPONSE_SEND_TIME_MS)  # const
-        self.total_time_hist = self._column(self.TOTAL_TIME_MS)  # const
-        self.request_bytes_hist = self._column(self.REQUEST_BYTES)  # const
-        self.message_conversions_time_hist: Histogram | None = None  # const
-        self.temp_memory_bytes_hist: Histogram | None = None  # const
-        self._converts = name in (ApiKeys.FETCH.name, ApiKeys.PRODUCE.name)  # const
+        self.request_queue_time_hist = self._column(self.REQUEST_QUEUE_TIME_MS)
+        self.local_time_hist = self._column(self.LOCAL_TIME_MS)
+        self.remote_time_hist = self._column(self.REMOTE_TIME_MS)
+        self.throttle_time_hist = self._column(self.THROTTLE_TIME_MS)
+        self.response_queue_time_hist = self._column(self.RESPONSE_QUEUE_TIME_MS)
+        self.response_send_time_hist = self._column(self.RESPONSE_SEND_TIME_MS)
+        self.total_time_hist = self._column(self.TOTAL_TIME_MS)
+        self.request_bytes_hist = self._column(self.REQUEST_BYTES)
+        self.message_conversions_time_hist: Histogram | None = None
+        self.temp_memory_bytes_hist: Histogram | None = None
+        self._converts = name in (ApiKeys.FETCH.name, ApiKeys.PRODUCE.name)
         if self._converts:
-            self.message_conversions_time_hist = self._column(self.MESSAGE_CONVERSIONS_TIME_MS)  # const
-            self.temp_memory_bytes_hist = self._column(self.TEMPORARY_MEMORY_BYTES)  # const
-        self.record = self._times.record  # const
+            self.message_conversions_time_hist = self._column(self.MESSAGE_CONVERSIONS_TIME_MS)
+            self.temp_memory_bytes_hist = self._column(self.TEMPORARY_MEMORY_BYTES)
+        self.record = self._times.record
         """Take in one request's row, as Request.update_request_metrics writes it."""
 
     def _column(self, name: str) -> Histogram:

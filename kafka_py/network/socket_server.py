@@ -1,7 +1,7 @@
 """The network side of a broker: listeners, their threads, and the channels to the request handlers.
 
 Mirrors: core/src/main/scala/kafka/network/SocketServer.scala @ 3.7.1
-Blogs:   seed 000 (1.1), seed 001 (3.6), seed 002 (0.11)
+Posts:   why-fast-and-available (1.1), start-up-network-threads (3.6), socket-server (0.11)
 Read next: acceptor.py, processor.py, connection_quotas.py, request_channel.py
 """
 
@@ -103,16 +103,16 @@ class SocketServer(KafkaMetricsGroup):
 
         Raises KafkaException when it cannot be, ConfigException for a security protocol that is not served.
         """
-        self.config = config  # const
-        self.metrics = metrics  # const
-        self.time = time  # const
-        self.credential_provider = credential_provider  # const
-        self.api_version_manager = api_version_manager  # const
-        self.max_queued_requests = config.queued_max_requests  # const
-        self.node_id = config.broker_id  # const
+        self.config = config
+        self.metrics = metrics
+        self.time = time
+        self.credential_provider = credential_provider
+        self.api_version_manager = api_version_manager
+        self.max_queued_requests = config.queued_max_requests
+        self.node_id = config.broker_id
         listener_type = api_version_manager.listener_type
-        self.log_ident = f"[SocketServer listenerType={listener_type}, nodeId={self.node_id}] "  # const
-        self._memory_pool_sensor = metrics.sensor("MemoryPoolUtilization")  # const
+        self.log_ident = f"[SocketServer listenerType={listener_type}, nodeId={self.node_id}] "
+        self._memory_pool_sensor = metrics.sensor("MemoryPoolUtilization")
         self._memory_pool_sensor.add(
             Meter(
                 metrics.metric_name("MemoryPoolAvgDepletedPercent", METRICS_GROUP),
@@ -120,26 +120,26 @@ class SocketServer(KafkaMetricsGroup):
                 unit="MILLISECONDS",
             )
         )
-        self._memory_pool: MemoryPool = MemoryPool.NONE  # const
+        self._memory_pool: MemoryPool = MemoryPool.NONE
         if config.queued_max_bytes > 0:
             self._memory_pool = SimpleMemoryPool(
                 config.queued_max_bytes, config.socket_request_max_bytes, False, self._memory_pool_sensor, time
-            )  # const
+            )
         self.data_plane_acceptors: ConcurrentHashMap[EndPoint, DataPlaneAcceptor] = ConcurrentHashMap()  # atomic
         self.data_plane_request_channel = RequestChannel(
             self.max_queued_requests, DataPlaneAcceptor.METRIC_PREFIX, time, api_version_manager.new_request_metrics
-        )  # const
+        )
         self.control_plane_acceptor_opt: ControlPlaneAcceptor | None = None  # volatile: start-up
-        self.control_plane_request_channel_opt: RequestChannel | None = None  # const
+        self.control_plane_request_channel_opt: RequestChannel | None = None
         if config.control_plane_listener_name is not None:
             self.control_plane_request_channel_opt = RequestChannel(
                 _CONTROL_PLANE_QUEUE_SIZE,
                 ControlPlaneAcceptor.METRIC_PREFIX,
                 time,
                 api_version_manager.new_request_metrics,
-            )  # const
+            )
         self._next_processor_id = AtomicInteger(0)  # atomic
-        self.connection_quotas = ConnectionQuotas(config, time, metrics)  # const
+        self.connection_quotas = ConnectionQuotas(config, time, metrics)
         self._all_authorizer_futures_complete: CompletableFuture[None] = CompletableFuture()  # atomic
         self._lock = ReentrantLock()
         self._stopped = False  # guarded by: _lock

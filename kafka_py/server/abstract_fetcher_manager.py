@@ -99,13 +99,13 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
     """
 
     def __init__(self, name: str, client_id: str, num_fetchers: int = 1) -> None:
-        self.name = name  # const
+        self.name = name
         self._lock = ReentrantLock()
         # gauges read it without the lock, from a copy
         self.fetcher_thread_map: dict[BrokerIdAndFetcherId, FetcherThread] = {}  # volatile: holder of _lock
         self._num_fetchers_per_broker = num_fetchers  # guarded by: _lock
-        self.failed_partitions = FailedPartitions()  # const
-        self.log_ident = f"[{name}] "  # const
+        self.failed_partitions = FailedPartitions()
+        self.log_ident = f"[{name}] "
         tags = {"clientId": client_id}
         self.new_gauge("MaxLag", self._max_lag, tags)
         self.new_gauge("MinFetchRate", self._min_fetch_rate, tags)

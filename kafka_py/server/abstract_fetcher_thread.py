@@ -1,7 +1,7 @@
 """A thread that fetches many partitions from one broker.
 
 Mirrors: core/src/main/scala/kafka/server/AbstractFetcherThread.scala @ 1.1.1
-Blogs:   seed 000, 003 (followers pull)
+Posts:   why-fast-and-available, reading-writing-configuring (followers pull)
 Read next: server/replica_fetcher_thread.py
 """
 
@@ -76,7 +76,7 @@ class FetcherLagMetrics(KafkaMetricsGroup):
             "clientId": metric_id.client_id,
             "topic": metric_id.topic,
             "partition": str(metric_id.partition_id),
-        }  # const
+        }
         self.new_gauge(FetcherMetrics.CONSUMER_LAG, self._lag_val.get, self._tags)
 
     @property
@@ -100,7 +100,7 @@ class FetcherLagStats:
     """
 
     def __init__(self, client_id: str) -> None:
-        self._client_id = client_id  # const
+        self._client_id = client_id
         self.stats: Pool[ClientIdTopicPartition, FetcherLagMetrics] = Pool(FetcherLagMetrics)  # atomic
 
     def _key(self, topic: str, partition_id: int) -> ClientIdTopicPartition:
@@ -135,9 +135,9 @@ class FetcherStats(KafkaMetricsGroup):
     """
 
     def __init__(self, client_id: str, broker_host: str, broker_port: int) -> None:
-        self.tags = {"clientId": client_id, "brokerHost": broker_host, "brokerPort": str(broker_port)}  # const
-        self.request_rate = self.new_meter(FetcherMetrics.REQUESTS_PER_SEC, "requests", self.tags)  # const
-        self.byte_rate = self.new_meter(FetcherMetrics.BYTES_PER_SEC, "bytes", self.tags)  # const
+        self.tags = {"clientId": client_id, "brokerHost": broker_host, "brokerPort": str(broker_port)}
+        self.request_rate = self.new_meter(FetcherMetrics.REQUESTS_PER_SEC, "requests", self.tags)
+        self.byte_rate = self.new_meter(FetcherMetrics.BYTES_PER_SEC, "bytes", self.tags)
 
     def unregister(self) -> None:
         """Remove both meters."""
@@ -156,10 +156,10 @@ class PartitionFetchState:
     __slots__ = ("_due_ms", "_time", "fetch_offset", "truncating_log")
 
     def __init__(self, time: Time, fetch_offset: int, delay_ms: int = 0, truncating_log: bool = False) -> None:
-        self._time = time  # const
-        self.fetch_offset = fetch_offset  # const
-        self.truncating_log = truncating_log  # const
-        self._due_ms = time.milliseconds() + delay_ms if delay_ms > 0 else 0  # const
+        self._time = time
+        self.fetch_offset = fetch_offset
+        self.truncating_log = truncating_log
+        self._due_ms = time.milliseconds() + delay_ms if delay_ms > 0 else 0
 
     @property
     def remaining_delay_ms(self) -> int:
@@ -272,16 +272,16 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         time: Time = Time.SYSTEM,
     ) -> None:
         super().__init__(name, is_interruptible)
-        self.source_broker = source_broker  # const
-        self._failed_partitions = failed_partitions  # const
-        self._fetch_back_off_ms = fetch_back_off_ms  # const
-        self._include_log_truncation = include_log_truncation  # const
-        self._time = time  # const
+        self.source_broker = source_broker
+        self._failed_partitions = failed_partitions
+        self._fetch_back_off_ms = fetch_back_off_ms
+        self._include_log_truncation = include_log_truncation
+        self._time = time
         self._partition_map_lock = ReentrantLock()
-        self._partition_map_cond = self._partition_map_lock.new_condition()  # const
+        self._partition_map_cond = self._partition_map_lock.new_condition()
         self.partition_states: dict[TopicPartition, PartitionFetchState] = {}  # volatile: holder of _partition_map_lock
-        self.fetcher_stats = FetcherStats(client_id, source_broker.host, source_broker.port)  # const
-        self.fetcher_lag_stats = FetcherLagStats(client_id)  # const
+        self.fetcher_stats = FetcherStats(client_id, source_broker.host, source_broker.port)
+        self.fetcher_lag_stats = FetcherLagStats(client_id)
 
     # ---- what a subclass defines
 

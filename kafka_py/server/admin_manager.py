@@ -65,23 +65,23 @@ class AdminManager(AdminManagerConfigs):
         self, config: KafkaConfig, metrics: Metrics, metadata_cache: MetadataCache, zk_client: KafkaZkClient
     ) -> None:
         """Start the purgatory for topic operations."""
-        self.config = config  # const
-        self.metrics = metrics  # const
-        self.metadata_cache = metadata_cache  # const
-        self.zk_client = zk_client  # const
-        self.log_ident = f"[Admin Manager on Broker {config.broker_id}]: "  # const
+        self.config = config
+        self.metrics = metrics
+        self.metadata_cache = metadata_cache
+        self.zk_client = zk_client
+        self.log_ident = f"[Admin Manager on Broker {config.broker_id}]: "
         self._topic_purgatory: DelayedOperationPurgatory[DelayedOperation] = DelayedOperationPurgatory(
             "topic", broker_id=config.broker_id
-        )  # const
-        self._admin_zk_client = AdminZkClient(zk_client)  # const
+        )
+        self._admin_zk_client = AdminZkClient(zk_client)
         self._create_topic_policy = config.get_configured_instance(
             KafkaConfig.CREATE_TOPIC_POLICY_CLASS_NAME_PROP,
             CreateTopicPolicy,  # type: ignore[type-abstract]  # stands for its subclasses
-        )  # const
+        )
         self._alter_config_policy = config.get_configured_instance(
             KafkaConfig.ALTER_CONFIG_POLICY_CLASS_NAME_PROP,
             AlterConfigPolicy,  # type: ignore[type-abstract]  # stands for its subclasses
-        )  # const
+        )
 
     @property
     def has_delayed_topic_operations(self) -> bool:

@@ -71,11 +71,11 @@ class SimpleApiVersionManager(ApiVersionManager):
     """
 
     def __init__(self, listener_type: str, handlers: Mapping[ApiKeys, VersionRange]) -> None:
-        self._listener_type = listener_type  # const
+        self._listener_type = listener_type
         ordered = sorted(handlers.items(), key=lambda item: item[0].id)
-        self._ranges = {key: (handler.min_version, handler.max_version) for key, handler in ordered}  # const
-        self._api_versions = [ApiVersionsResponse.ApiVersion(key.id, *self._ranges[key]) for key, _ in ordered]  # const
-        self._unthrottled = ApiVersionsResponse(0, Errors.NONE, self._api_versions)  # const
+        self._ranges = {key: (handler.min_version, handler.max_version) for key, handler in ordered}
+        self._api_versions = [ApiVersionsResponse.ApiVersion(key.id, *self._ranges[key]) for key, _ in ordered]
+        self._unthrottled = ApiVersionsResponse(0, Errors.NONE, self._api_versions)
 
     @property
     def listener_type(self) -> str:

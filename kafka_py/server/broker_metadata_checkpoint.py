@@ -33,7 +33,7 @@ class BrokerMetadataCheckpoint(Logging):
     """
 
     def __init__(self, file: str | os.PathLike[str]) -> None:
-        self.file = pathlib.Path(file)  # const
+        self.file = pathlib.Path(file)
         self._lock = ReentrantLock()
 
     def write(self, broker_metadata: BrokerMetadata) -> None:

@@ -18,8 +18,8 @@ class BrokerStates:
 
     def __init__(self, name: str, state: int) -> None:
         """Name and number."""
-        self.name = name  # const
-        self.state = state  # const
+        self.name = name
+        self.state = state
 
     def __repr__(self) -> str:
         """The name, as Scala prints a case object."""

@@ -1,7 +1,7 @@
 """The meters of topics, and of all topics together.
 
 Mirrors: core/src/main/scala/kafka/server/KafkaRequestHandler.scala (BrokerTopicMetrics, BrokerTopicStats) @ 3.7.1
-Blogs:   seed 004
+Posts:   the-produce-path
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ class _LazyMeter:
     """A meter made when it is first asked for, and an ordinary attribute from then on."""
 
     def __init__(self, metric_type: str, event_type: str) -> None:
-        self.metric_type = metric_type  # const
-        self._event_type = event_type  # const
-        self.attribute = ""  # const
+        self.metric_type = metric_type
+        self._event_type = event_type
+        self.attribute = ""
 
     def __set_name__(self, owner: type, name: str) -> None:
         self.attribute = name
@@ -43,7 +43,7 @@ class _LazyBrokerMeter:
     """A meter that exists for the broker as a whole, not for a topic."""
 
     def __init__(self, metric_type: str) -> None:
-        self._meter = _LazyMeter(metric_type, "bytes")  # const
+        self._meter = _LazyMeter(metric_type, "bytes")
 
     @property
     def metric_type(self) -> str:
@@ -92,8 +92,8 @@ class BrokerTopicMetrics(KafkaMetricsGroup):
 
     def __init__(self, name: str | None) -> None:
         """``name`` None means all topics: these meters exist from the start."""
-        self.topic = name  # const
-        self.tags = {} if name is None else {"topic": name}  # const
+        self.topic = name
+        self.tags = {} if name is None else {"topic": name}
         if name is None:
             for attribute in _ATTRIBUTES.values():
                 getattr(self, attribute)
@@ -202,8 +202,8 @@ class BrokerTopicStats(Logging):
     def __init__(self, mbeans: MBeanServer | None = None) -> None:
         """``mbeans`` is told of the topics' silent meters, until close."""
         self._stats: Pool[str, BrokerTopicMetrics] = Pool(BrokerTopicMetrics)  # atomic
-        self.all_topics_stats = BrokerTopicMetrics(None)  # const
-        self._mbeans = mbeans  # const
+        self.all_topics_stats = BrokerTopicMetrics(None)
+        self._mbeans = mbeans
         if mbeans is not None:
             mbeans.add_source(self.silent_beans)
 

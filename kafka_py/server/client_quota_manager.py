@@ -61,7 +61,7 @@ class ClientQuotaManager(Logging):
     Left out: start, doWork, recordAndThrottleOnQuotaViolation, recordNoThrottle, quotaEntity,
         quotaEntityWithMultipleQuotaLevels, quota, throttleTime, measurableAsRate, getOrCreateQuotaSensors,
         getThrottleTimeSensorName, getQuotaSensorName, getQuotaMetricConfig, getOrCreateSensor, clientRateMetricName,
-        throttleMetricName -- stage 6; until then no quota is enforced, as with Kafka's defaults
+        throttleMetricName -- come with quotas; until then none is enforced, as with Kafka's defaults
     """
 
     def __init__(
@@ -73,12 +73,12 @@ class ClientQuotaManager(Logging):
         thread_name_prefix: str = "",
     ) -> None:
         """Keep what measuring will need; warns when a default quota asks for what is not done yet."""
-        self.config = config  # const
-        self.metrics = metrics  # const
-        self.quota_type = api_key  # const
-        self.time = time  # const
-        self.thread_name_prefix = thread_name_prefix  # const
-        self.quotas_enabled = False  # const
+        self.config = config
+        self.metrics = metrics
+        self.quota_type = api_key
+        self.time = time
+        self.thread_name_prefix = thread_name_prefix
+        self.quotas_enabled = False
         self._overridden_quota: dict[QuotaId, Quota] = {}  # thread: config notifications
         if not config.unlimited:
             self.warn("The default %s quota is not enforced by this version.", api_key)

@@ -24,7 +24,7 @@ class ClientRequestQuotaManager(ClientQuotaManager):
     Differs: the request-based maybeRecordAndThrottle is maybe_record_and_throttle_request; as in 3.7.1 the time at
         which the remote part ended is taken by the request channel.
     Left out: exemptSensor, recordExempt, throttleTime, clientRateMetricName, exemptMetricName, exemptSensorName,
-        nanosToPercentage -- stage 6
+        nanosToPercentage -- comes with quotas
     """
 
     def __init__(
@@ -32,7 +32,7 @@ class ClientRequestQuotaManager(ClientQuotaManager):
     ) -> None:
         """A quota manager of type Request."""
         super().__init__(config, metrics, QuotaType.Request, time, thread_name_prefix)
-        self.max_throttle_time_ms = config.quota_window_size_seconds * 1000  # const
+        self.max_throttle_time_ms = config.quota_window_size_seconds * 1000
 
     def maybe_record_and_throttle_request(
         self, request: Request, send_response_callback: Callable[[int], None]

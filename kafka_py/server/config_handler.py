@@ -45,9 +45,9 @@ class TopicConfigHandler(Logging):
 
     def __init__(self, log_manager: LogManager, kafka_config: KafkaConfig, quotas: QuotaFactory.QuotaManagers) -> None:
         """Work on these."""
-        self._log_manager = log_manager  # const
-        self._kafka_config = kafka_config  # const
-        self.quotas = quotas  # const
+        self._log_manager = log_manager
+        self._kafka_config = kafka_config
+        self.quotas = quotas
 
     def process_config_changes(self, topic: str, topic_config: Mapping[str, str]) -> None:
         """Replace the configuration of the topic's logs here."""
@@ -114,7 +114,7 @@ class QuotaConfigHandler:
 
     def __init__(self, quota_managers: QuotaFactory.QuotaManagers) -> None:
         """Work on these."""
-        self._quota_managers = quota_managers  # const
+        self._quota_managers = quota_managers
 
     def update_quota_config(
         self, sanitized_user: str | None, sanitized_client_id: str | None, config: Mapping[str, str]
@@ -151,7 +151,7 @@ class UserConfigHandler(QuotaConfigHandler):
     def __init__(self, quota_managers: QuotaFactory.QuotaManagers, credential_provider: CredentialProvider) -> None:
         """Work on these."""
         super().__init__(quota_managers)
-        self.credential_provider = credential_provider  # const
+        self.credential_provider = credential_provider
 
     def process_config_changes(self, quota_entity_path: str, config: Mapping[str, str]) -> None:
         """The settings of `user` or `user/clients/client`; raises IllegalArgumentException for another path."""
@@ -174,8 +174,8 @@ class BrokerConfigHandler(Logging):
 
     def __init__(self, broker_config: KafkaConfig, quota_managers: QuotaFactory.QuotaManagers) -> None:
         """Work on these."""
-        self._broker_config = broker_config  # const
-        self._quota_managers = quota_managers  # const
+        self._broker_config = broker_config
+        self._quota_managers = quota_managers
 
     def process_config_changes(self, broker_id: str, properties: Mapping[str, str]) -> None:
         """Take over the settings of all brokers, or of this one."""

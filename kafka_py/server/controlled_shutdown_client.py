@@ -30,9 +30,9 @@ class ControlledShutdownClient:
 
     def __init__(self, config: KafkaConfig, metrics: Metrics, time: Time, log_ident: str) -> None:
         """Nothing is connected yet."""
-        self._config = config  # const
-        self._time = time  # const
-        self._metadata_updater = ManualMetadataUpdater()  # const
+        self._config = config
+        self._time = time
+        self._metadata_updater = ManualMetadataUpdater()
         channel_builder = ChannelBuilders.client_channel_builder(
             config.inter_broker_security_protocol,
             config,
@@ -64,7 +64,7 @@ class ControlledShutdownClient:
             False,
             ApiVersions(),
             log_ident,
-        )  # const
+        )
 
     def set_controller(self, node: Node) -> None:
         """Name the node that requests go to."""

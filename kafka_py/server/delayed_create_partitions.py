@@ -44,9 +44,9 @@ class DelayedCreatePartitions(DelayedOperation):
     ) -> None:
         """Wait at most delay_ms."""
         super().__init__(delay_ms)
-        self.create_metadata = create_metadata  # const
-        self._admin_manager = admin_manager  # const
-        self._response_callback = response_callback  # const
+        self.create_metadata = create_metadata
+        self._admin_manager = admin_manager
+        self._response_callback = response_callback
 
     def try_complete(self) -> bool:
         """Complete if no partition is without a leader."""

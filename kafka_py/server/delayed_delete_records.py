@@ -35,8 +35,8 @@ class DeleteRecordsPartitionStatus:
     __slots__ = ("acks_pending", "required_offset", "response_status")
 
     def __init__(self, required_offset: int, response_status: DeleteRecordsResponse.PartitionResponse) -> None:
-        self.required_offset = required_offset  # const
-        self.response_status = response_status  # const
+        self.required_offset = required_offset
+        self.response_status = response_status
         self.acks_pending = False  # volatile: holder of the operation's lock
 
     def __repr__(self) -> str:
@@ -61,9 +61,9 @@ class DelayedDeleteRecords(DelayedOperation):
         response_callback: Callable[[dict[TopicPartition, DeleteRecordsResponse.PartitionResponse]], object],
     ) -> None:
         super().__init__(delay_ms)
-        self._delete_records_status = delete_records_status  # const
-        self._replica_manager = replica_manager  # const
-        self._response_callback = response_callback  # const
+        self._delete_records_status = delete_records_status
+        self._replica_manager = replica_manager
+        self._response_callback = response_callback
         for topic_partition, status in delete_records_status.items():
             if status.response_status.error is _NONE:
                 # the answer if nothing better comes: cleared when the replicas have moved

@@ -41,9 +41,9 @@ class DelayedDeleteTopics(DelayedOperation):
     ) -> None:
         """Wait at most delay_ms."""
         super().__init__(delay_ms)
-        self.delete_metadata = delete_metadata  # const
-        self._admin_manager = admin_manager  # const
-        self._response_callback = response_callback  # const
+        self.delete_metadata = delete_metadata
+        self._admin_manager = admin_manager
+        self._response_callback = response_callback
 
     def try_complete(self) -> bool:
         """Complete if all topics are gone."""

@@ -1,7 +1,7 @@
 """A Fetch that waits for enough data or for its time to run out.
 
 Mirrors: core/src/main/scala/kafka/server/DelayedFetch.scala @ 1.1.1
-Blogs:   seed 003 (long polling in the fetch purgatory)
+Posts:   reading-writing-configuring (long polling in the fetch purgatory)
 Read next: server/delayed_operation.py, server/replica_manager.py (fetch_messages)
 """
 
@@ -42,8 +42,8 @@ class FetchPartitionStatus:
     __slots__ = ("fetch_info", "start_offset_metadata")
 
     def __init__(self, start_offset_metadata: LogOffsetMetadata, fetch_info: FetchRequest.PartitionData) -> None:
-        self.start_offset_metadata = start_offset_metadata  # const
-        self.fetch_info = fetch_info  # const
+        self.start_offset_metadata = start_offset_metadata
+        self.fetch_info = fetch_info
 
     def __repr__(self) -> str:
         return f"[startOffsetMetadata: {self.start_offset_metadata}, fetchInfo: {self.fetch_info}]"
@@ -78,14 +78,14 @@ class FetchMetadata:
         replica_id: int,
         fetch_partition_status: Sequence[tuple[TopicPartition, FetchPartitionStatus]],
     ) -> None:
-        self.fetch_min_bytes = fetch_min_bytes  # const
-        self.fetch_max_bytes = fetch_max_bytes  # const
-        self.hard_max_bytes_limit = hard_max_bytes_limit  # const
-        self.fetch_only_leader = fetch_only_leader  # const
-        self.fetch_only_committed = fetch_only_committed  # const
-        self.is_from_follower = is_from_follower  # const
-        self.replica_id = replica_id  # const
-        self.fetch_partition_status = fetch_partition_status  # const
+        self.fetch_min_bytes = fetch_min_bytes
+        self.fetch_max_bytes = fetch_max_bytes
+        self.hard_max_bytes_limit = hard_max_bytes_limit
+        self.fetch_only_leader = fetch_only_leader
+        self.fetch_only_committed = fetch_only_committed
+        self.is_from_follower = is_from_follower
+        self.replica_id = replica_id
+        self.fetch_partition_status = fetch_partition_status
 
     def __repr__(self) -> str:
         return (
@@ -112,11 +112,11 @@ class DelayedFetch(DelayedOperation):
         response_callback: Callable[[list[tuple[TopicPartition, FetchPartitionData]]], object],
     ) -> None:
         super().__init__(delay_ms)
-        self.fetch_metadata = fetch_metadata  # const
-        self._replica_manager = replica_manager  # const
-        self._quota = quota  # const
-        self._isolation_level = isolation_level  # const
-        self._response_callback = response_callback  # const
+        self.fetch_metadata = fetch_metadata
+        self._replica_manager = replica_manager
+        self._quota = quota
+        self._isolation_level = isolation_level
+        self._response_callback = response_callback
 
     def try_complete(self) -> bool:
         """Complete when waiting can bring nothing more.

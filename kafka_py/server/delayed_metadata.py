@@ -23,8 +23,8 @@ class DelayedMetadata(DelayedOperation):
     def __init__(self, delay_ms: int, metadata_cache: MetadataCache, response_callback: Callable[[], None]) -> None:
         """Wait at most delay_ms."""
         super().__init__(delay_ms)
-        self._metadata_cache = metadata_cache  # const
-        self._response_callback = response_callback  # const
+        self._metadata_cache = metadata_cache
+        self._response_callback = response_callback
 
     def try_complete(self) -> bool:
         """Complete if this broker knows of brokers, itself among them."""

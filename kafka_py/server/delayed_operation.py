@@ -34,10 +34,10 @@ class DelayedOperation(TimerTask, Logging):
     """
 
     def __init__(self, delay_ms: int, lock: ReentrantLock | None = None) -> None:
-        self.delay_ms = delay_ms  # const
+        self.delay_ms = delay_ms
         self._completed = AtomicBoolean(False)  # atomic
         self._try_complete_pending = AtomicBoolean(False)  # atomic
-        self.lock = ReentrantLock() if lock is None else lock  # const
+        self.lock = ReentrantLock() if lock is None else lock
 
     def force_complete(self) -> bool:
         """Complete whether or not the condition holds; False if somebody else has done so already."""
@@ -114,18 +114,18 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
         reaper_enabled: bool = True,
         timer_enabled: bool = True,
     ) -> None:
-        self.purgatory_name = purgatory_name  # const
-        self._timeout_timer = timeout_timer or SystemTimer(purgatory_name)  # const
-        self._purge_interval = purge_interval  # const
-        self._reaper_enabled = reaper_enabled  # const
-        self._timer_enabled = timer_enabled  # const
+        self.purgatory_name = purgatory_name
+        self._timeout_timer = timeout_timer or SystemTimer(purgatory_name)
+        self._purge_interval = purge_interval
+        self._reaper_enabled = reaper_enabled
+        self._timer_enabled = timer_enabled
         self._watchers_for_key: Pool[Hashable, _Watchers[T]] = Pool(lambda key: _Watchers(self, key))  # atomic
         self._remove_watchers_lock = ReentrantLock()
         # whether anything is watched under a key: one look-up in C, for those who would check with every append
-        self.watches = self._watches_in_order if FREE_THREADED else self._watchers_for_key.contains  # const
+        self.watches = self._watches_in_order if FREE_THREADED else self._watchers_for_key.contains
         self._estimated_total_operations = AtomicInteger(0)  # atomic
-        self._expiration_reaper = _ExpiredOperationReaper(self, broker_id)  # const
-        self._metrics_tags = {"delayedOperation": purgatory_name}  # const
+        self._expiration_reaper = _ExpiredOperationReaper(self, broker_id)
+        self._metrics_tags = {"delayedOperation": purgatory_name}
         self.new_gauge("PurgatorySize", lambda: self.watched, self._metrics_tags)
         self.new_gauge("NumDelayedOperations", lambda: self.delayed, self._metrics_tags)
         if reaper_enabled:
@@ -238,8 +238,8 @@ class _Watchers(Generic[T]):
     __slots__ = ("_operations", "_purgatory", "key")
 
     def __init__(self, purgatory: DelayedOperationPurgatory[T], key: Hashable) -> None:
-        self._purgatory = purgatory  # const
-        self.key = key  # const
+        self._purgatory = purgatory
+        self.key = key
         self._operations: dict[T, None] = {}  # atomic: put, pop, list()
 
     @property
@@ -301,7 +301,7 @@ class _ExpiredOperationReaper(ShutdownableThread):
 
     def __init__(self, purgatory: DelayedOperationPurgatory[T], broker_id: int) -> None:
         super().__init__(f"ExpirationReaper-{broker_id}-{purgatory.purgatory_name}", is_interruptible=False)
-        self._purgatory = purgatory  # const
+        self._purgatory = purgatory
 
     def do_work(self) -> None:
         """Wait up to 200 ms for something to expire."""

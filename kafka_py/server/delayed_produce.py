@@ -1,7 +1,7 @@
 """A Produce with acks=-1 that waits until its records are on all in-sync replicas.
 
 Mirrors: core/src/main/scala/kafka/server/DelayedProduce.scala @ 1.1.1
-Blogs:   seed 003, 004 (acks=-1 and the produce purgatory)
+Posts:   reading-writing-configuring, the-produce-path (acks=-1 and the produce purgatory)
 Read next: server/delayed_operation.py, cluster/partition.py (check_enough_replicas_reach_offset)
 """
 
@@ -36,8 +36,8 @@ class ProducePartitionStatus:
     __slots__ = ("acks_pending", "required_offset", "response_status")
 
     def __init__(self, required_offset: int, response_status: ProduceResponse.PartitionResponse) -> None:
-        self.required_offset = required_offset  # const
-        self.response_status = response_status  # const
+        self.required_offset = required_offset
+        self.response_status = response_status
         self.acks_pending = False  # volatile: holder of the operation's lock
 
     def __repr__(self) -> str:
@@ -59,8 +59,8 @@ class ProduceMetadata:
     def __init__(
         self, produce_required_acks: int, produce_status: dict[TopicPartition, ProducePartitionStatus]
     ) -> None:
-        self.produce_required_acks = produce_required_acks  # const
-        self.produce_status = produce_status  # const
+        self.produce_required_acks = produce_required_acks
+        self.produce_status = produce_status
 
     def __repr__(self) -> str:
         return f"[requiredAcks: {self.produce_required_acks}, partitionStatus: {self.produce_status}]"
@@ -85,9 +85,9 @@ class DelayedProduce(DelayedOperation):
         lock_opt: ReentrantLock | None = None,
     ) -> None:
         super().__init__(delay_ms, lock_opt)
-        self.produce_metadata = produce_metadata  # const
-        self._replica_manager = replica_manager  # const
-        self._response_callback = response_callback  # const
+        self.produce_metadata = produce_metadata
+        self._replica_manager = replica_manager
+        self._response_callback = response_callback
         for topic_partition, status in produce_metadata.produce_status.items():
             if status.response_status.error is _NONE:
                 # the answer if nothing better comes: cleared when the acks are there

@@ -76,7 +76,7 @@ class DynamicLogConfig(Logging):
 
     def __init__(self, log_manager: LogManager) -> None:
         """Follow for the logs of this manager."""
-        self._log_manager = log_manager  # const
+        self._log_manager = log_manager
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Nothing to take at first: the logs have been loaded with their configuration."""
@@ -135,7 +135,7 @@ class DynamicThreadPool:
 
     def __init__(self, server: KafkaServer) -> None:
         """Follow for the pools of this server."""
-        self._server = server  # const
+        self._server = server
 
     @property
     def reconfigurable_configs(self) -> Set[str]:
@@ -191,10 +191,10 @@ class DynamicThreadPool:
 
 
 class DynamicListenerConfig:
-    """The options of listeners: known as dynamic here, followed from stage 6 on.
+    """The options of listeners: known as dynamic here, followed once security is here.
 
     Mirrors: kafka.server.DynamicListenerConfig
-    Left out: validateReconfiguration, reconfigure, immutableListenerConfigs, listenersToMap -- stage 6
+    Left out: validateReconfiguration, reconfigure, immutableListenerConfigs, listenersToMap -- come with security
     """
 
     RECONFIGURABLE_CONFIGS: ClassVar[frozenset[str]] = frozenset(
@@ -238,7 +238,7 @@ class DynamicBrokerConfig(Logging):
     Locks: _lock.
     Differs: the values are logged at start and when they change; Kafka writes all of them twice at start.
     Left out: maybeCreatePasswordEncoder, passwordEncoder, encodePassword, decodePassword, maybeReEncodePasswords --
-        passwords among dynamic settings come with stage 6; until then to_persistent_props refuses them
+        passwords among dynamic settings come with security; until then to_persistent_props refuses them
     """
 
     DYNAMIC_SECURITY_CONFIGS: ClassVar[frozenset[str]] = SslConfigs.RECONFIGURABLE_CONFIGS
@@ -269,9 +269,9 @@ class DynamicBrokerConfig(Logging):
     def __init__(self, kafka_config: KafkaConfig) -> None:
         """Start with what server.properties says."""
         to_strings = ConfigDef.convert_to_string_map_with_password_values
-        self._kafka_config = kafka_config  # const
-        self.static_broker_configs = to_strings(kafka_config.originals_from_this_config())  # const
-        self.static_default_configs = to_strings(KafkaConfig.default_values())  # const
+        self._kafka_config = kafka_config
+        self.static_broker_configs = to_strings(kafka_config.originals_from_this_config())
+        self.static_default_configs = to_strings(KafkaConfig.default_values())
         self._lock = ReentrantReadWriteLock()
         self._dynamic_broker_configs: Props = {}  # volatile: writer under _lock's write lock
         self._dynamic_default_configs: Props = {}  # volatile: writer under _lock's write lock

@@ -1,7 +1,7 @@
 """Hears of configuration changes in ZooKeeper and passes them on.
 
 Mirrors: core/src/main/scala/kafka/server/DynamicConfigManager.scala @ 1.1.1
-Blogs:   seed 003 (its predecessor of 0.8, TopicConfigManager)
+Posts:   reading-writing-configuring (its predecessor of 0.8, TopicConfigManager)
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class DynamicConfigManager(Logging):
 
         def __init__(self, manager: DynamicConfigManager) -> None:
             """Act for this manager."""
-            self._manager = manager  # const
+            self._manager = manager
 
         def process_notification(self, notification_message: bytes) -> None:
             """Take over the change; raises IllegalArgumentException for a notification of unknown form."""
@@ -121,8 +121,8 @@ class DynamicConfigManager(Logging):
         time: Time = Time.SYSTEM,
     ) -> None:
         """config_handlers: folder under /config -> who takes over its changes."""
-        self.admin_zk_client = AdminZkClient(zk_client)  # const
-        self._config_handlers = dict(config_handlers)  # const
+        self.admin_zk_client = AdminZkClient(zk_client)
+        self._config_handlers = dict(config_handlers)
         self._config_change_listener = ZkNodeChangeNotificationListener(
             zk_client,
             ConfigEntityChangeNotificationZNode.path,
@@ -130,7 +130,7 @@ class DynamicConfigManager(Logging):
             DynamicConfigManager.ConfigChangedNotificationHandler(self),
             change_expiration_ms,
             time,
-        )  # const
+        )
 
     def process(self, entity_type: str, entity: str, entity_config: Mapping[str, str]) -> None:
         """Let the handler of the kind take over; a kind without one is left alone."""

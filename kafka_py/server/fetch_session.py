@@ -56,7 +56,7 @@ class CachedPartition:
         resp_data: FetchResponse.PartitionData | None = None,
     ) -> None:
         """What neither request nor response tells is -1."""
-        self._topic_partition = part  # const
+        self._topic_partition = part
         self._req_data = _UNKNOWN_REQ_DATA if req_data is None else req_data  # volatile: holder of session.lock
         self.high_watermark = -1 if resp_data is None else resp_data.high_watermark  # volatile: holder of session.lock
         self.local_log_start_offset = (
@@ -170,10 +170,10 @@ class FetchSession:
     ) -> None:
         """A privileged session is a follower's."""
         self.lock = ReentrantLock()
-        self.id = id  # const
-        self.privileged = privileged  # const
+        self.id = id
+        self.privileged = privileged
         self.partition_map = partition_map  # volatile: holder of lock
-        self.creation_ms = creation_ms  # const
+        self.creation_ms = creation_ms
         self.last_used_ms = last_used_ms  # volatile: FetchSessionCache.touch under lock
         self.epoch = epoch  # volatile: holder of lock
         self.cached_size = -1  # volatile: FetchSessionCache.touch under lock
@@ -274,8 +274,8 @@ class SessionErrorContext(FetchContext):
     """
 
     def __init__(self, error: Errors, req_metadata: JFetchMetadata) -> None:
-        self.error_code = error  # const
-        self.req_metadata = req_metadata  # const
+        self.error_code = error
+        self.req_metadata = req_metadata
 
     def get_fetch_offset(self, part: TopicPartition) -> int | None:
         """None: the request has no partitions."""
@@ -298,7 +298,7 @@ class SessionlessFetchContext(FetchContext):
     """
 
     def __init__(self, fetch_data: REQ_MAP) -> None:
-        self.fetch_data = fetch_data  # const
+        self.fetch_data = fetch_data
 
     def get_fetch_offset(self, part: TopicPartition) -> int | None:
         """Fetch offset in the request."""
@@ -331,11 +331,11 @@ class FullFetchContext(FetchContext):
         fetch_data: REQ_MAP,
         is_from_follower: bool,
     ) -> None:
-        self._time = time  # const
-        self._cache = cache  # const
-        self._req_metadata = req_metadata  # const
-        self._fetch_data = fetch_data  # const
-        self._is_from_follower = is_from_follower  # const
+        self._time = time
+        self._cache = cache
+        self._req_metadata = req_metadata
+        self._fetch_data = fetch_data
+        self._is_from_follower = is_from_follower
 
     def get_fetch_offset(self, part: TopicPartition) -> int | None:
         """Fetch offset in the request."""
@@ -373,9 +373,9 @@ class IncrementalFetchContext(FetchContext):
     """
 
     def __init__(self, time: Time, req_metadata: JFetchMetadata, session: FetchSession) -> None:
-        self._time = time  # const
-        self._req_metadata = req_metadata  # const
-        self._session = session  # const
+        self._time = time
+        self._req_metadata = req_metadata
+        self._session = session
 
     def get_fetch_offset(self, part: TopicPartition) -> int | None:
         """Fetch offset the session remembers."""
@@ -456,10 +456,10 @@ class FetchSessionCache(KafkaMetricsGroup):
 
     def __init__(self, max_entries: int, eviction_ms: int) -> None:
         """`eviction_ms`: how long a session must be unused to count as stale, and how long a new one is safe."""
-        self._max_entries = max_entries  # const
-        self._eviction_ms = eviction_ms  # const
+        self._max_entries = max_entries
+        self._eviction_ms = eviction_ms
         # uses of a session in a row are noted so many ms apart
-        self.touch_interval_ms = eviction_ms // 100  # const
+        self.touch_interval_ms = eviction_ms // 100
         self.lock = ReentrantLock()
         self._num_partitions = 0  # guarded by: lock
         self._sessions: dict[int, FetchSession] = {}  # guarded by: lock
@@ -474,7 +474,7 @@ class FetchSessionCache(KafkaMetricsGroup):
         self.remove_metric(FetchSession.INCREMENTAL_FETCH_SESSIONS_EVICTIONS_PER_SEC)
         self.evictions_meter = self.new_meter(
             FetchSession.INCREMENTAL_FETCH_SESSIONS_EVICTIONS_PER_SEC, FetchSession.EVICTIONS
-        )  # const
+        )
 
     def get(self, session_id: int) -> FetchSession | None:
         """The session of that id."""
@@ -600,8 +600,8 @@ class FetchManager(Logging):
     """
 
     def __init__(self, time: Time, cache: FetchSessionCache) -> None:
-        self._time = time  # const
-        self._cache = cache  # const
+        self._time = time
+        self._cache = cache
 
     def new_context(
         self,

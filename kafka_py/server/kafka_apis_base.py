@@ -81,33 +81,33 @@ class KafkaApisBase(ApiRequestHandler, Logging):
         metadata_support: ZkSupport | None = None,
     ) -> None:
         """The first 18 are those of 1.1.1, in its order."""
-        self.request_channel = request_channel  # const
-        self.replica_manager = replica_manager  # const
-        self.admin_manager = admin_manager  # const
-        self.group_coordinator = group_coordinator  # const
-        self.txn_coordinator = txn_coordinator  # const
-        self.controller = controller  # const
-        self.zk_client = zk_client  # const
-        self.broker_id = broker_id  # const
-        self.config = config  # const
-        self.metadata_cache = metadata_cache  # const
-        self.metrics = metrics  # const
-        self.authorizer = authorizer  # const
-        self.quotas = quotas  # const
-        self.fetch_manager = fetch_manager  # const
-        self.broker_topic_stats = broker_topic_stats  # const
-        self.cluster_id = cluster_id  # const
-        self.time = time  # const
-        self._stacks = StackLimiter(time)  # const
-        self.token_manager = token_manager  # const
-        self.api_version_manager = api_version_manager  # const
-        self.metadata_support = metadata_support  # const
-        self.log_ident = f"[KafkaApi-{broker_id}] "  # const
-        self._admin_zk_client = AdminZkClient(zk_client)  # const
+        self.request_channel = request_channel
+        self.replica_manager = replica_manager
+        self.admin_manager = admin_manager
+        self.group_coordinator = group_coordinator
+        self.txn_coordinator = txn_coordinator
+        self.controller = controller
+        self.zk_client = zk_client
+        self.broker_id = broker_id
+        self.config = config
+        self.metadata_cache = metadata_cache
+        self.metrics = metrics
+        self.authorizer = authorizer
+        self.quotas = quotas
+        self.fetch_manager = fetch_manager
+        self.broker_topic_stats = broker_topic_stats
+        self.cluster_id = cluster_id
+        self.time = time
+        self._stacks = StackLimiter(time)
+        self.token_manager = token_manager
+        self.api_version_manager = api_version_manager
+        self.metadata_support = metadata_support
+        self.log_ident = f"[KafkaApi-{broker_id}] "
+        self._admin_zk_client = AdminZkClient(zk_client)
         self._told_of_coordinator = False  # volatile: request handlers; two at once tell it twice
         self._handlers: dict[ApiKeys, Callable[[Request], None]] = {
             key: getattr(self, handler.name) for key, handler in self.HANDLERS.items()
-        }  # const
+        }
 
     # -- Authorization ----------------------------------------------------------------------------------------------
 

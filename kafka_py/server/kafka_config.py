@@ -54,32 +54,30 @@ class KafkaConfig(AbstractConfig, KafkaConfigOptions):
         self._current_config: KafkaConfig = self  # volatile: DynamicBrokerConfig
         self._dynamic_config = dynamic_config_override  # volatile: first reader
         super().__init__(KafkaConfig.CONFIG_DEF, props, do_log)
-        self.props = dict(props)  # const
+        self.props = dict(props)
         values = self._values
         for attribute, key in self.ATTRIBUTES.items():
             self.__dict__[attribute] = values[key]
         self._used.update(values)
         self.zk_connection_timeout_ms: int = _or_else(
             values[self.ZK_CONNECTION_TIMEOUT_MS_PROP], self.zk_session_timeout_ms
-        )  # const
-        self.advertised_host_name: str = _or_else(values[self.ADVERTISED_HOST_NAME_PROP], self.host_name)  # const
-        self.advertised_port: int = _or_else(values[self.ADVERTISED_PORT_PROP], self.port)  # const
-        self.max_connections_per_ip_overrides: dict[str, int] = self._ip_overrides()  # const
+        )
+        self.advertised_host_name: str = _or_else(values[self.ADVERTISED_HOST_NAME_PROP], self.host_name)
+        self.advertised_port: int = _or_else(values[self.ADVERTISED_PORT_PROP], self.port)
+        self.max_connections_per_ip_overrides: dict[str, int] = self._ip_overrides()
         self.log_dirs: list[str] = core_utils.parse_csv_list(
             _or_else(values[self.LOG_DIRS_PROP], values[self.LOG_DIR_PROP])
-        )  # const
-        self.log_message_format_version = ApiVersion.apply(self.log_message_format_version_string)  # const
-        self.inter_broker_protocol_version = ApiVersion.apply(self.inter_broker_protocol_version_string)  # const
-        self.offsets_topic_compression_codec = CompressionType.for_id(
-            values[self.OFFSETS_TOPIC_COMPRESSION_CODEC_PROP]
-        )  # const
-        self.transaction_id_expiration_ms = self.transactional_id_expiration_ms  # const
+        )
+        self.log_message_format_version = ApiVersion.apply(self.log_message_format_version_string)
+        self.inter_broker_protocol_version = ApiVersion.apply(self.inter_broker_protocol_version_string)
+        self.offsets_topic_compression_codec = CompressionType.for_id(values[self.OFFSETS_TOPIC_COMPRESSION_CODEC_PROP])
+        self.transaction_id_expiration_ms = self.transactional_id_expiration_ms
         self.sasl_inter_broker_handshake_request_enable = self.inter_broker_protocol_version >= ApiVersion.apply(
             "0.10.0-IV1"
-        )  # const
+        )
         master_key = self.delegation_token_master_key
-        self.token_auth_enabled = master_key is not None and bool(master_key.value())  # const
-        self.early_start_listeners: set[ListenerName] = self._early_start()  # const
+        self.token_auth_enabled = master_key is not None and bool(master_key.value())
+        self.early_start_listeners: set[ListenerName] = self._early_start()
         self._validate_values()
 
     # -- Making one -----------------------------------------------------------------------------------------------

@@ -39,9 +39,9 @@ class Option:
 
     def __init__(self, key: ConfigDef.ConfigKey, mode: str) -> None:
         """The row itself, and whether it is fixed, dynamic or general."""
-        self.key = key  # const
-        self.mode = mode  # const
-        self.attribute = ""  # const
+        self.key = key
+        self.mode = mode
+        self.attribute = ""
 
     def __set_name__(self, owner: type[KafkaConfigOptions], name: str) -> None:
         """Enter the row in its class's table."""

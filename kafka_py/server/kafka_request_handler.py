@@ -1,7 +1,7 @@
 """Threads that handle requests, their pool, and the meters of topics.
 
 Mirrors: core/src/main/scala/kafka/server/KafkaRequestHandler.scala @ 3.7.1
-Blogs:   seed 000 (1.1), seed 001 (3.6), seed 004 (the meters)
+Posts:   why-fast-and-available (1.1), start-up-network-threads (3.6), the-produce-path (the meters)
 Read next: ../network/request_channel.py, kafka_apis.py
 """
 
@@ -81,14 +81,14 @@ class KafkaRequestHandler(Logging):
         time: Time,
         node_name: str = "broker",
     ) -> None:
-        self.id = id  # const
-        self._broker_id = broker_id  # const
-        self.aggregate_idle_meter = aggregate_idle_meter  # const
+        self.id = id
+        self._broker_id = broker_id
+        self.aggregate_idle_meter = aggregate_idle_meter
         self.total_handler_threads = total_handler_threads  # atomic
-        self.request_channel = request_channel  # const
-        self._apis = apis  # const
-        self._time = time  # const
-        self.log_ident = f"[Kafka Request Handler {id} on {node_name.capitalize()} {broker_id}], "  # const
+        self.request_channel = request_channel
+        self._apis = apis
+        self._time = time
+        self.log_ident = f"[Kafka Request Handler {id} on {node_name.capitalize()} {broker_id}], "
         self.shutdown_complete = CountDownLatch(1)  # atomic
         self.request_local = RequestLocal.with_thread_confined_caching()  # thread: handler
         self.stopped = False  # volatile: any
@@ -246,18 +246,18 @@ class KafkaRequestHandlerPool(KafkaMetricsGroup):
         node_name: str = "broker",
     ) -> None:
         """Start ``num_threads`` handlers."""
-        self.broker_id = broker_id  # const
-        self.request_channel = request_channel  # const
-        self.apis = apis  # const
-        self._time = time  # const
-        self.request_handler_avg_idle_metric_name = request_handler_avg_idle_metric_name  # const
-        self.log_and_thread_name_prefix = log_and_thread_name_prefix  # const
-        self._node_name = node_name  # const
+        self.broker_id = broker_id
+        self.request_channel = request_channel
+        self.apis = apis
+        self._time = time
+        self.request_handler_avg_idle_metric_name = request_handler_avg_idle_metric_name
+        self.log_and_thread_name_prefix = log_and_thread_name_prefix
+        self._node_name = node_name
         self.thread_pool_size = AtomicInteger(num_threads)  # atomic
-        self.aggregate_idle_meter = self.new_meter(  # const
+        self.aggregate_idle_meter = self.new_meter(
             request_handler_avg_idle_metric_name, "percent", rate_unit="NANOSECONDS"
-        )  # const
-        self.log_ident = f"[{log_and_thread_name_prefix} Kafka Request Handler on Broker {broker_id}], "  # const
+        )
+        self.log_ident = f"[{log_and_thread_name_prefix} Kafka Request Handler on Broker {broker_id}], "
         self._lock = ReentrantLock()
         self.runnables: list[KafkaRequestHandler] = []  # volatile: whoever holds _lock
         for i in range(num_threads):

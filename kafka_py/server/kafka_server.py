@@ -2,7 +2,7 @@
 
 Mirrors: core/src/main/scala/kafka/server/KafkaServer.scala @ 1.1.1 (the last step of start-up, the control plane and
          the names of the request processors: 3.7.1)
-Blogs:   seed 000 (start-up and network), 001 (the same in 3.6: broker_server.py)
+Posts:   why-fast-and-available (start-up and network), start-up-network-threads (the same in 3.6: broker_server.py)
 """
 
 from __future__ import annotations
@@ -136,22 +136,22 @@ class KafkaServer(KafkaServerIdentity):
         thread_name_prefix: str | None = None,
     ) -> None:
         """Nothing is started yet."""
-        self.config = config  # const
-        self.time = time  # const
-        self._thread_name_prefix = thread_name_prefix  # const
+        self.config = config
+        self.time = time
+        self._thread_name_prefix = thread_name_prefix
         self._startup_complete = AtomicBoolean(False)  # atomic
         self._is_shutting_down = AtomicBoolean(False)  # atomic
         self._is_starting_up = AtomicBoolean(False)  # atomic
         self._shutdown_latch = CountDownLatch(1)  # volatile: startup
         self._hurry_latch = CountDownLatch(1)  # atomic
         self._controlled_shutdown_client: ControlledShutdownClient | None = None  # volatile: shutdown
-        self._jmx_prefix = "kafka.server"  # const
-        self.broker_state = BrokerState()  # const
+        self._jmx_prefix = "kafka.server"
+        self.broker_state = BrokerState()
         self.correlation_id = AtomicInteger(0)  # atomic
-        self.broker_meta_props_file = META_PROPERTIES  # const
+        self.broker_meta_props_file = META_PROPERTIES
         self.broker_metadata_checkpoints = {
             log_dir: BrokerMetadataCheckpoint(os.path.join(log_dir, META_PROPERTIES)) for log_dir in config.log_dirs
-        }  # const
+        }
         self.new_gauge("BrokerState", lambda: self.broker_state.current_state)
         self.new_gauge("ClusterId", lambda: self.cluster_id)
         self.new_gauge("yammer-metrics-count", lambda: YammerMetrics.default_registry().size)

@@ -29,8 +29,8 @@ class KafkaServerStartable(Logging):
         # Imported late, see above.
         from kafka_py.server.kafka_server import KafkaServer
 
-        self.static_server_config = static_server_config  # const
-        self._server: KafkaServer = KafkaServer(static_server_config)  # const
+        self.static_server_config = static_server_config
+        self._server: KafkaServer = KafkaServer(static_server_config)
 
     @classmethod
     def from_props(cls, server_props: Mapping[str, Any]) -> KafkaServerStartable:

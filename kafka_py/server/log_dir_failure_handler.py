@@ -24,8 +24,8 @@ class LogDirFailureHandler(ShutdownableThread):
 
     def __init__(self, replica_manager: ReplicaManager, name: str, halt_broker_on_dir_failure: bool) -> None:
         super().__init__(name)
-        self._replica_manager = replica_manager  # const
-        self._halt_broker_on_dir_failure = halt_broker_on_dir_failure  # const
+        self._replica_manager = replica_manager
+        self._halt_broker_on_dir_failure = halt_broker_on_dir_failure
 
     def do_work(self) -> None:
         """Handle one directory."""

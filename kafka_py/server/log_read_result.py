@@ -31,8 +31,8 @@ class LogAppendResult:
     __slots__ = ("exception", "info")
 
     def __init__(self, info: LogAppendInfo, exception: BaseException | None = None) -> None:
-        self.info = info  # const
-        self.exception = exception  # const
+        self.info = info
+        self.exception = exception
 
     @property
     def error(self) -> Errors:
@@ -76,15 +76,15 @@ class LogReadResult:
         last_stable_offset: int | None,
         exception: BaseException | None = None,
     ) -> None:
-        self.info = info  # const
-        self.high_watermark = high_watermark  # const
-        self.leader_log_start_offset = leader_log_start_offset  # const
-        self.leader_log_end_offset = leader_log_end_offset  # const
-        self.follower_log_start_offset = follower_log_start_offset  # const
-        self.fetch_time_ms = fetch_time_ms  # const
-        self.read_size = read_size  # const
-        self.last_stable_offset = last_stable_offset  # const
-        self.exception = exception  # const
+        self.info = info
+        self.high_watermark = high_watermark
+        self.leader_log_start_offset = leader_log_start_offset
+        self.leader_log_end_offset = leader_log_end_offset
+        self.follower_log_start_offset = follower_log_start_offset
+        self.fetch_time_ms = fetch_time_ms
+        self.read_size = read_size
+        self.last_stable_offset = last_stable_offset
+        self.exception = exception
 
     @property
     def error(self) -> Errors:
@@ -158,12 +158,12 @@ class FetchPartitionData:
         last_stable_offset: int | None,
         aborted_transactions: list[FetchResponse.AbortedTransaction] | None,
     ) -> None:
-        self.error = error  # const
-        self.high_watermark = high_watermark  # const
-        self.log_start_offset = log_start_offset  # const
-        self.records = records  # const
-        self.last_stable_offset = last_stable_offset  # const
-        self.aborted_transactions = aborted_transactions  # const
+        self.error = error
+        self.high_watermark = high_watermark
+        self.log_start_offset = log_start_offset
+        self.records = records
+        self.last_stable_offset = last_stable_offset
+        self.aborted_transactions = aborted_transactions
 
     @classmethod
     def of(cls, result: LogReadResult) -> FetchPartitionData:

@@ -40,10 +40,10 @@ class MetadataSnapshot:
         alive_nodes: dict[int, dict[ListenerName, Node]],
     ) -> None:
         """Take the four maps, which the caller gives away."""
-        self.cache = cache  # const
-        self.controller_id = controller_id  # const
-        self.alive_brokers = alive_brokers  # const
-        self.alive_nodes = alive_nodes  # const
+        self.cache = cache
+        self.controller_id = controller_id
+        self.alive_brokers = alive_brokers
+        self.alive_nodes = alive_nodes
 
 
 class MetadataCache(Logging):
@@ -58,11 +58,11 @@ class MetadataCache(Logging):
 
     def __init__(self, broker_id: int) -> None:
         """Start empty."""
-        self.broker_id = broker_id  # const
-        self.log_ident = f"[MetadataCache brokerId={broker_id}] "  # const
+        self.broker_id = broker_id
+        self.log_ident = f"[MetadataCache brokerId={broker_id}] "
         self._partition_metadata_lock = ReentrantLock()
         self._snapshot = MetadataSnapshot({}, None, {}, {})  # volatile: handler of UpdateMetadata
-        self._state_change_logger = StateChangeLogger(broker_id, in_controller_context=False)  # const
+        self._state_change_logger = StateChangeLogger(broker_id, in_controller_context=False)
 
     def _get_endpoints(
         self,
@@ -282,5 +282,5 @@ class MetadataCache(Logging):
     # Name of the 3.x factory for the ZooKeeper form of the cache.
     @classmethod
     def zk_metadata_cache(cls, broker_id: int) -> MetadataCache:
-        """A cache fed by UpdateMetadata requests (seed 001 makes the other kind, fed by the metadata log)."""
+        """A cache fed by UpdateMetadata requests (3.6 has the other kind too, fed by the metadata log)."""
         return cls(broker_id)

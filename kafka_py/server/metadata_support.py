@@ -33,11 +33,11 @@ class ZkSupport:
         metadata_cache: MetadataCache,
     ) -> None:
         """Keep the parts; forwarding_manager is None."""
-        self.admin_manager = admin_manager  # const
-        self.controller = controller  # const
-        self.zk_client = zk_client  # const
-        self.forwarding_manager = forwarding_manager  # const
-        self.metadata_cache = metadata_cache  # const
+        self.admin_manager = admin_manager
+        self.controller = controller
+        self.zk_client = zk_client
+        self.forwarding_manager = forwarding_manager
+        self.metadata_cache = metadata_cache
 
     def require_zk_or_throw(self, create_exception: Any) -> ZkSupport:
         """This: the mode is ZooKeeper's."""

@@ -26,7 +26,7 @@ class QuotaType:
 
     def __init__(self, name: str) -> None:
         """The name of the case object."""
-        self.name = name  # const
+        self.name = name
 
     def __str__(self) -> str:
         """The name."""

@@ -66,9 +66,9 @@ class ReplicaFetcherBlockingSend(BlockingSend):
         client_id: str,
         log_context: str,
     ) -> None:
-        self._source_node = Node(source_broker.id, source_broker.host, source_broker.port)  # const
-        self._time = time  # const
-        self._socket_timeout = broker_config.replica_socket_timeout_ms  # const
+        self._source_node = Node(source_broker.id, source_broker.host, source_broker.port)
+        self._time = time
+        self._socket_timeout = broker_config.replica_socket_timeout_ms
         channel_builder = ChannelBuilders.client_channel_builder(
             broker_config.inter_broker_security_protocol,
             broker_config,

@@ -38,12 +38,12 @@ class ReplicaFetcherManager(AbstractFetcherManager):
         super().__init__(
             f"ReplicaFetcherManager on broker {broker_config.broker_id}", "Replica", broker_config.num_replica_fetchers
         )
-        self._broker_config = broker_config  # const
-        self._replica_manager = replica_manager  # const
-        self._metrics = metrics  # const
-        self._time = time  # const
-        self._thread_name_prefix = thread_name_prefix  # const
-        self._quota_manager = quota_manager  # const
+        self._broker_config = broker_config
+        self._replica_manager = replica_manager
+        self._metrics = metrics
+        self._time = time
+        self._thread_name_prefix = thread_name_prefix
+        self._quota_manager = quota_manager
 
     def create_fetcher_thread(self, fetcher_id: int, source_broker: BrokerEndPoint) -> ReplicaFetcherThread:
         """A thread named ReplicaFetcherThread-{fetcher}-{leader}."""

@@ -1,7 +1,7 @@
 """How a follower copies its leader's log.
 
 Mirrors: core/src/main/scala/kafka/server/ReplicaFetcherThread.scala @ 1.1.1
-Blogs:   seed 000, 003 (followers pull; the high watermark rides on the answers)
+Posts:   why-fast-and-available, reading-writing-configuring (followers pull; the high watermark rides on the answers)
 Read next: server/abstract_fetcher_thread.py (the loop), cluster/partition.py (truncate_to, append as follower)
 """
 
@@ -77,8 +77,8 @@ class FetchRequest:
     def __init__(
         self, session_parts: Mapping[TopicPartition, JFetchRequest.PartitionData], underlying: JFetchRequest.Builder
     ) -> None:
-        self.session_parts = session_parts  # const
-        self.underlying = underlying  # const
+        self.session_parts = session_parts
+        self.underlying = underlying
 
     def offset(self, topic_partition: TopicPartition) -> int:
         """The fetch offset of a partition."""
@@ -101,7 +101,7 @@ class PartitionData:
     """
 
     def __init__(self, underlying: FetchResponse.PartitionData) -> None:
-        self.underlying = underlying  # const
+        self.underlying = underlying
         records = underlying.records
         self._records = (
             records
@@ -109,7 +109,7 @@ class PartitionData:
             else MemoryRecords.EMPTY
             if records is None
             else MemoryRecords.readable_records(records)
-        )  # const
+        )
 
     @property
     def error(self) -> Errors:
@@ -175,12 +175,12 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
             include_log_truncation=True,
             time=time,
         )
-        self._broker_config = broker_config  # const
-        self._replica_mgr = replica_mgr  # const
-        self._quota = quota  # const
-        self._replica_id = broker_config.broker_id  # const
+        self._broker_config = broker_config
+        self._replica_mgr = replica_mgr
+        self._quota = quota
+        self._replica_id = broker_config.broker_id
         ids = f"replicaId={self._replica_id}, leaderId={source_broker.id}, fetcherId={fetcher_id}"
-        self.log_ident = f"[ReplicaFetcher {ids}] "  # const
+        self.log_ident = f"[ReplicaFetcher {ids}] "
         self._leader_endpoint: BlockingSend = leader_endpoint_blocking_send or ReplicaFetcherBlockingSend(
             source_broker,
             broker_config,
@@ -191,13 +191,13 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
             self.log_ident,
         )  # thread: fetcher
         protocol = broker_config.inter_broker_protocol_version
-        self._fetch_request_version = next((v for since, v in _FETCH_VERSIONS if protocol >= since), 0)  # const
-        self._fetch_metadata_supported = protocol >= KAFKA_1_1_IV0  # const
-        self._max_wait = broker_config.replica_fetch_wait_max_ms  # const
-        self._min_bytes = broker_config.replica_fetch_min_bytes  # const
-        self._max_bytes = broker_config.replica_fetch_response_max_bytes  # const
-        self._fetch_size = broker_config.replica_fetch_max_bytes  # const
-        self._should_send_leader_epoch_request = protocol >= KAFKA_0_11_0_IV2  # const
+        self._fetch_request_version = next((v for since, v in _FETCH_VERSIONS if protocol >= since), 0)
+        self._fetch_metadata_supported = protocol >= KAFKA_1_1_IV0
+        self._max_wait = broker_config.replica_fetch_wait_max_ms
+        self._min_bytes = broker_config.replica_fetch_min_bytes
+        self._max_bytes = broker_config.replica_fetch_response_max_bytes
+        self._fetch_size = broker_config.replica_fetch_max_bytes
+        self._should_send_leader_epoch_request = protocol >= KAFKA_0_11_0_IV2
         self._fetch_session_handler = FetchSessionHandler(self.log_ident, source_broker.id)  # thread: fetcher
 
     def _epoch_cache_opt(self, tp: TopicPartition) -> LeaderEpochCache | None:

@@ -1,7 +1,8 @@
 """Appends and fetches of all partitions on this broker, and the requests that wait for replication.
 
 Mirrors: core/src/main/scala/kafka/server/ReplicaManager.scala @ 1.1.1
-Blogs:   seed 000 (whole broker), 001 (where it is built), 003 and 004 (appendRecords, acks, purgatory)
+Posts:   why-fast-and-available (whole broker), start-up-network-threads (where it is built),
+         reading-writing-configuring and the-produce-path (appendRecords, acks, purgatory)
 Read next: cluster/partition.py, server/delayed_produce.py, server/delayed_fetch.py;
            replica_manager_{state,leadership,admin}.py hold the rest of this class
 """

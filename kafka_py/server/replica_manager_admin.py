@@ -54,9 +54,9 @@ class LogDeleteRecordsResult:
     __slots__ = ("exception", "low_watermark", "requested_offset")
 
     def __init__(self, requested_offset: int, low_watermark: int, exception: BaseException | None = None) -> None:
-        self.requested_offset = requested_offset  # const
-        self.low_watermark = low_watermark  # const
-        self.exception = exception  # const
+        self.requested_offset = requested_offset
+        self.low_watermark = low_watermark
+        self.exception = exception
 
     @property
     def error(self) -> Errors:

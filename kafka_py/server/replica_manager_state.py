@@ -81,19 +81,19 @@ class ReplicaManagerState(KafkaMetricsGroup):
         delayed_delete_records_purgatory: DelayedOperationPurgatory[DelayedOperation] | None = None,
     ) -> None:
         """Takes the three purgatories from tests; makes its own, each with a reaper thread, otherwise."""
-        self.config = config  # const
-        self._local_broker_id = config.broker_id  # const
-        self.local_broker_id = config.broker_id  # const
-        self.log_ident = f"[ReplicaManager broker={config.broker_id}] "  # const
-        self._time = time  # const
-        self.zk_client = zk_client  # const
-        self._scheduler = scheduler  # const
-        self.log_manager = log_manager  # const
+        self.config = config
+        self._local_broker_id = config.broker_id
+        self.local_broker_id = config.broker_id
+        self.log_ident = f"[ReplicaManager broker={config.broker_id}] "
+        self._time = time
+        self.zk_client = zk_client
+        self._scheduler = scheduler
+        self.log_manager = log_manager
         self.is_shutting_down = is_shutting_down  # atomic
-        self._quota_managers = quota_managers  # const
-        self.broker_topic_stats = broker_topic_stats  # const
-        self.metadata_cache = metadata_cache  # const
-        self._log_dir_failure_channel = log_dir_failure_channel  # const
+        self._quota_managers = quota_managers
+        self.broker_topic_stats = broker_topic_stats
+        self.metadata_cache = metadata_cache
+        self._log_dir_failure_channel = log_dir_failure_channel
         self.delayed_produce_purgatory: DelayedOperationPurgatory[DelayedProduce] = (
             delayed_produce_purgatory
             if delayed_produce_purgatory is not None
@@ -102,7 +102,7 @@ class ReplicaManagerState(KafkaMetricsGroup):
                 broker_id=config.broker_id,
                 purge_interval=config.producer_purgatory_purge_interval_requests,
             )
-        )  # const
+        )
         self.delayed_fetch_purgatory: DelayedOperationPurgatory[DelayedFetch] = (
             delayed_fetch_purgatory
             if delayed_fetch_purgatory is not None
@@ -111,7 +111,7 @@ class ReplicaManagerState(KafkaMetricsGroup):
                 broker_id=config.broker_id,
                 purge_interval=config.fetch_purgatory_purge_interval_requests,
             )
-        )  # const
+        )
         self.delayed_delete_records_purgatory: DelayedOperationPurgatory[DelayedOperation] = (
             delayed_delete_records_purgatory
             if delayed_delete_records_purgatory is not None
@@ -120,7 +120,7 @@ class ReplicaManagerState(KafkaMetricsGroup):
                 broker_id=config.broker_id,
                 purge_interval=config.delete_records_purgatory_purge_interval_requests,
             )
-        )  # const
+        )
         # epoch of the controller that last changed a leader here
         self.controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under _replica_state_change_lock
         this = cast("ReplicaManager", self)
@@ -130,7 +130,7 @@ class ReplicaManagerState(KafkaMetricsGroup):
         self._replica_state_change_lock = ReentrantLock()
         self.replica_fetcher_manager = self.create_replica_fetcher_manager(
             metrics, time, thread_name_prefix, quota_managers.follower
-        )  # const
+        )
         self._high_watermark_check_point_thread_started = AtomicBoolean(False)  # atomic
         # absolute path of a live log directory -> its checkpoint
         self.high_watermark_checkpoints = {
@@ -140,7 +140,7 @@ class ReplicaManagerState(KafkaMetricsGroup):
             for directory in (os.path.abspath(os.fspath(d)) for d in log_manager.live_log_dirs)
         }  # volatile: LogDirFailureHandler
         self._hw_thread_initialized = False  # guarded by: _replica_state_change_lock
-        self._state_change_logger = StateChangeLogger(config.broker_id, in_controller_context=False)  # const
+        self._state_change_logger = StateChangeLogger(config.broker_id, in_controller_context=False)
         self._isr_change_lock = ReentrantLock()
         self._isr_change_set: set[TopicPartition] = set()  # guarded by: _isr_change_lock
         self._last_isr_change_ms = time.milliseconds()  # guarded by: _isr_change_lock

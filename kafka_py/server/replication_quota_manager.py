@@ -79,18 +79,18 @@ class ReplicationQuotaManager(Logging):
         time: Time,
     ) -> None:
         """No quota and no throttled partition yet."""
-        self.config = config  # const
-        self._metrics = metrics  # const
-        self._replication_type = replication_type  # const
-        self._time = time  # const
+        self.config = config
+        self._metrics = metrics
+        self._replication_type = replication_type
+        self._time = time
         self._lock = ReentrantReadWriteLock()
         self._throttled_partitions: ConcurrentHashMap[str, Sequence[int]] = ConcurrentHashMap()  # atomic
         self._quota: Quota | None = None  # volatile: configuration thread under the write lock
         self._next_record_of_nothing_ms = 0  # volatile: whichever handler is first; a second one does no harm
-        self._sensor_access = SensorAccess(self._lock, metrics)  # const
+        self._sensor_access = SensorAccess(self._lock, metrics)
         self._rate_metric_name = metrics.metric_name(
             "byte-rate", str(replication_type), f"Tracking byte-rate for {replication_type}"
-        )  # const
+        )
 
     def update_quota(self, quota: Quota) -> None:
         """Set the quota, of the running measurement, too."""

@@ -21,7 +21,7 @@ class RequestLocal:
     __slots__ = ("buffer_supplier",)
 
     def __init__(self, buffer_supplier: BufferSupplier) -> None:
-        self.buffer_supplier = buffer_supplier  # const
+        self.buffer_supplier = buffer_supplier
 
     @classmethod
     def with_thread_confined_caching(cls) -> RequestLocal:

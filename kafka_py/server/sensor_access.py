@@ -28,8 +28,8 @@ class SensorAccess:
 
     def __init__(self, lock: ReentrantReadWriteLock, metrics: Metrics) -> None:
         """Use the owner's lock, so that a changing quota and a new sensor do not meet."""
-        self._lock = lock  # const
-        self._metrics = metrics  # const
+        self._lock = lock
+        self._metrics = metrics
 
     def get_or_create(
         self,

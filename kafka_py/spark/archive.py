@@ -140,16 +140,16 @@ class TopicArchive:
     """
 
     def __init__(self, target: pathlib.Path, topic: str, settings: ArchiveSettings) -> None:
-        self._topic = topic  # const
-        self._settings = settings  # const
-        self._home = target / topic  # const
+        self._topic = topic
+        self._settings = settings
+        self._home = target / topic
         self._home.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(self._home / LOCK)  # const
+        self._lock = FileLock(self._home / LOCK)
         if not self._lock.try_lock():
             self._lock.destroy()
             raise BlockingIOError(f"Another run is archiving to {self._home}")
         try:
-            self.manifest = ParquetManifest(self._home, topic)  # const
+            self.manifest = ParquetManifest(self._home, topic)
             self.manifest.recover(settings.isolation)
         except BaseException:
             self._lock.destroy()

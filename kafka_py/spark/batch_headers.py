@@ -253,7 +253,7 @@ class AbortedRanges(AbortedFilter):
 
     def __init__(self, transactions: Iterable[tuple[int, int, int]]) -> None:
         rows = np.array(list(transactions), np.int64).reshape(-1, 3)
-        self._producer_id, self._first, self._last = rows.T  # const
+        self._producer_id, self._first, self._last = rows.T
 
     def aborted(self, headers: BatchHeaders, buffer: memoryview) -> Bools | None:
         """Which batches lie within an aborted transaction of their producer."""

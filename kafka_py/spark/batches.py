@@ -110,9 +110,9 @@ class SegmentScan:
     END, TORN, ZEROS, DAMAGED = "end", "torn", "zeros", "damaged"
 
     def __init__(self, fd: int, start: int, end: int, chunk_bytes: int = _CHUNK_BYTES) -> None:
-        self._fd = fd  # const
-        self._end = end  # const
-        self._chunk_bytes = chunk_bytes  # const
+        self._fd = fd
+        self._end = end
+        self._chunk_bytes = chunk_bytes
         self.position = start
         self.stop = self.END
         self.error = ""
@@ -264,19 +264,19 @@ class BatchOptions(LogDirOptions):
     def __init__(self, options: Mapping[str, str]) -> None:
         super().__init__(options)
         given = self.given
-        self._starting = _offsets(given.get("startingoffsets", EARLIEST), EARLIEST)  # const
+        self._starting = _offsets(given.get("startingoffsets", EARLIEST), EARLIEST)
         ending = given.get("endingoffsets", LATEST)
-        self.unsafe_end = ending.lower() == UNSAFE_END  # const
-        self._ending = {} if self.unsafe_end else _offsets(ending, LATEST)  # const
-        self.replica = given.get("replica", MAX_HIGH_WATERMARK)  # const
+        self.unsafe_end = ending.lower() == UNSAFE_END
+        self._ending = {} if self.unsafe_end else _offsets(ending, LATEST)
+        self.replica = given.get("replica", MAX_HIGH_WATERMARK)
         if self.replica not in (MAX_HIGH_WATERMARK, ALL_REPLICAS) and not self.replica.isdecimal():
             raise ValueError(f"replica must be '{MAX_HIGH_WATERMARK}', '{ALL_REPLICAS}' or a broker's id")
-        self.check_crcs = _boolean(given, "checkcrcs")  # const
-        self.fail_on_data_loss = _boolean(given, "failondataloss")  # const
+        self.check_crcs = _boolean(given, "checkcrcs")
+        self.fail_on_data_loss = _boolean(given, "failondataloss")
         size = given.get("maxpartitionbytes", str(DEFAULT_MAX_PARTITION_BYTES))
         if not size.isdecimal() or int(size) == 0:
             raise ValueError("maxPartitionBytes must be positive")
-        self.max_partition_bytes = int(size)  # const
+        self.max_partition_bytes = int(size)
 
     def bounds(self, replica: ReplicaDir, high_watermark: int) -> tuple[int, int]:
         """The first offset wanted of a replica, and the one behind the last."""
@@ -305,8 +305,8 @@ class KafkaBatchesReader(DataSourceReader):
     """Plans who reads which bytes of which segments, and reads them."""
 
     def __init__(self, options: BatchOptions, schema: pa.Schema) -> None:
-        self._options = options  # const
-        self._schema = schema  # const
+        self._options = options
+        self._schema = schema
 
     def partitions(self) -> list[Pieces]:
         """Pieces of all partitions, small ones put together. Raises OSError, or ValueError for a bad checkpoint."""

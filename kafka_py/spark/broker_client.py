@@ -88,9 +88,9 @@ class BrokerClient:
 
     def __init__(self, settings: ClientSettings, time: Time = Time.SYSTEM) -> None:
         """Connects only when something is asked."""
-        self._settings = settings  # const
-        self._time = time  # const
-        self._metrics = Metrics(time=time)  # const
+        self._settings = settings
+        self._time = time
+        self._metrics = Metrics(time=time)
         selector = Selector(
             NetworkReceive.UNLIMITED,
             Selector.NO_IDLE_TIMEOUT_MS,
@@ -114,7 +114,7 @@ class BrokerClient:
             time,
             True,
             ApiVersions(),
-        )  # const
+        )
         self._brokers: list[Node] = []
         self._answers: dict[int, ClientResponse] = {}  # by correlation id, until somebody takes them
 

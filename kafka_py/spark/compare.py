@@ -99,8 +99,8 @@ class KafkaReplicasReader(DataSourceReader):
     """Plans which replicas each task looks at, and looks at them."""
 
     def __init__(self, options: LogDirOptions, schema: pa.Schema) -> None:
-        self._options = options  # const
-        self._schema = schema  # const
+        self._options = options
+        self._schema = schema
 
     def partitions(self) -> list[Replicas]:
         """The replicas, some hundred to a task. Raises OSError, or ValueError for a bad checkpoint."""

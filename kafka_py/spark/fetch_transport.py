@@ -123,10 +123,10 @@ class FetchTransport(Logging):
         self, consumer_options: Mapping[str, str], client: BrokerClient | None = None, time: Time = Time.SYSTEM
     ) -> None:
         """Nothing is connected yet. Raises ValueError for options that make no sense."""
-        self._consumer_options = dict(consumer_options)  # const
-        self._settings = ConsumerSettings.of(consumer_options)  # const
-        self._client = BrokerClient(self._settings.client, time) if client is None else client  # const
-        self._time = time  # const
+        self._consumer_options = dict(consumer_options)
+        self._settings = ConsumerSettings.of(consumer_options)
+        self._client = BrokerClient(self._settings.client, time) if client is None else client
+        self._time = time
         self._leaders: dict[TopicPartition, Node] = {}
         self._offsets: dict[TopicPartitionName, PartitionOffsets] = {}
         self._sizes: dict[TopicPartition, int] | None = None
@@ -288,14 +288,12 @@ class KafkaDataConsumer(Logging):
     """
 
     def __init__(self, work: FetchRange, options: ReadOptions, client: BrokerClient, time: Time = Time.SYSTEM) -> None:
-        self._work = work  # const
-        self._options = options  # const
-        self._tp = TopicPartition(work.topic, work.partition)  # const
-        self._client = client  # const
-        self._time = time  # const
-        self._decoder = RecordBatchDecoder(
-            work.topic, work.partition, options.columns, check_crcs=options.check_crcs
-        )  # const
+        self._work = work
+        self._options = options
+        self._tp = TopicPartition(work.topic, work.partition)
+        self._client = client
+        self._time = time
+        self._decoder = RecordBatchDecoder(work.topic, work.partition, options.columns, check_crcs=options.check_crcs)
         self._leader = work.leader
         self._pending: Question | None = None  # a Fetch request whose answer is still to be taken
 

@@ -114,16 +114,16 @@ class SegmentReader(Logging):
     """
 
     def __init__(self, work: SegmentRange, options: ReadOptions, time: Time = Time.SYSTEM) -> None:
-        self._work = work  # const
-        self._options = options  # const
-        self._time = time  # const
+        self._work = work
+        self._options = options
+        self._time = time
         self._decoder = RecordBatchDecoder(
             work.topic,
             work.partition,
             options.columns,
             check_crcs=options.check_crcs,
             aborted=work.aborted if options.read_committed else None,
-        )  # const
+        )
 
     def tables(self) -> Iterator[pa.RecordBatch]:
         """The piece's records; see SegmentRange.tables."""
@@ -281,14 +281,14 @@ class FileTransport(Logging):
         live: Transport | None = None,
         time: Time = Time.SYSTEM,
     ) -> None:
-        self._log_dirs = log_dirs  # const
-        self._replica = replica  # const
-        self._offsets_source = offsets_source  # const
-        self._read_committed = read_committed  # const
-        self._leaders = leaders  # const
-        self._reads_leaders = reads_leaders  # const
-        self._live = live  # const
-        self._time = time  # const
+        self._log_dirs = log_dirs
+        self._replica = replica
+        self._offsets_source = offsets_source
+        self._read_committed = read_committed
+        self._leaders = leaders
+        self._reads_leaders = reads_leaders
+        self._live = live
+        self._time = time
         self._chosen: dict[TopicPartition, ReplicaDir] = {}
         self._offsets: dict[TopicPartitionName, PartitionOffsets] = {}
         self._transactions: dict[str, OngoingTransactions] = {}

@@ -137,7 +137,7 @@ class LogDirs:
     """
 
     def __init__(self, dirs: Iterable[LogDir]) -> None:
-        self.dirs = tuple(dirs)  # const
+        self.dirs = tuple(dirs)
 
     @classmethod
     def of(cls, log_dirs: str | None = None, brokers: str | None = None) -> LogDirs:

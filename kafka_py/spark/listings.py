@@ -43,7 +43,7 @@ class Listings:
     """
 
     def __init__(self, time: Time = Time.SYSTEM) -> None:
-        self._time = time  # const
+        self._time = time
         self._kept: dict[tuple[str, str], tuple[_Stamp, object]] = {}
 
     def of(self, path: str | os.PathLike[str], kind: str, find: Callable[[], T]) -> T:

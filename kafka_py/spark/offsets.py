@@ -314,8 +314,8 @@ class KafkaOffsetRangeCalculator:
     """
 
     def __init__(self, min_partitions: int | None = None, max_records_per_partition: int | None = None) -> None:
-        self.min_partitions = min_partitions  # const
-        self.max_records_per_partition = max_records_per_partition  # const
+        self.min_partitions = min_partitions
+        self.max_records_per_partition = max_records_per_partition
 
     def get_ranges(self, ranges: Iterable[KafkaOffsetRange]) -> list[KafkaOffsetRange]:
         """The ranges that are not empty; large ones are divided, in proportion to their size, for minPartitions."""
@@ -376,13 +376,13 @@ class KafkaOffsetReader(Logging):
         retry_interval_ms: int = 1000,
         time: Time = Time.SYSTEM,
     ) -> None:
-        self._strategy = strategy  # const
-        self._transport = transport  # const
-        self._read_committed = read_committed  # const
-        self._fail_on_data_loss = fail_on_data_loss  # const
-        self._num_retries = num_retries  # const
-        self._retry_interval_ms = retry_interval_ms  # const
-        self._time = time  # const
+        self._strategy = strategy
+        self._transport = transport
+        self._read_committed = read_committed
+        self._fail_on_data_loss = fail_on_data_loss
+        self._num_retries = num_retries
+        self._retry_interval_ms = retry_interval_ms
+        self._time = time
 
     def fetch_earliest_offsets(self, known_offsets: Iterable[TopicPartition] = ()) -> PartitionOffsetMap:
         """Where each partition begins. Topics of known partitions may have been deleted, others must be there."""

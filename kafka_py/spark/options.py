@@ -96,28 +96,28 @@ class KafkaSourceOptions(Logging):
     """
 
     def __init__(self, options: Mapping[str, str], streaming: bool = False) -> None:
-        self.given = {name.lower(): value for name, value in options.items()}  # const
-        self.streaming = streaming  # const
+        self.given = {name.lower(): value for name, value in options.items()}
+        self.streaming = streaming
         self._check_source()
-        self.strategy = self._strategy()  # const
+        self.strategy = self._strategy()
         self._check_consumer_options()
-        self.starting_offsets = self._limit("starting")  # const
-        self.ending_offsets = self._limit("ending")  # const
+        self.starting_offsets = self._limit("starting")
+        self.ending_offsets = self._limit("ending")
         self._check_limits()
-        self.fail_on_data_loss = self._boolean("failOnDataLoss", True)  # const
-        self.include_headers = self._boolean("includeHeaders", False)  # const
-        self.read_committed = self._is_read_committed()  # const
-        self.check_crcs = self._boolean("checkCrcs", True)  # const
-        self.pushdown = self._boolean("pushdown", False)  # const
-        self.min_partitions = self._positive("minPartitions")  # const
-        self.max_records_per_partition = self._positive("maxRecordsPerPartition")  # const
-        self.max_partition_bytes = self._positive("maxPartitionBytes")  # const
-        self.max_offsets_per_trigger = self._positive("maxOffsetsPerTrigger")  # const
-        self.min_offsets_per_trigger = self._number("minOffsetsPerTrigger")  # const
+        self.fail_on_data_loss = self._boolean("failOnDataLoss", True)
+        self.include_headers = self._boolean("includeHeaders", False)
+        self.read_committed = self._is_read_committed()
+        self.check_crcs = self._boolean("checkCrcs", True)
+        self.pushdown = self._boolean("pushdown", False)
+        self.min_partitions = self._positive("minPartitions")
+        self.max_records_per_partition = self._positive("maxRecordsPerPartition")
+        self.max_partition_bytes = self._positive("maxPartitionBytes")
+        self.max_offsets_per_trigger = self._positive("maxOffsetsPerTrigger")
+        self.min_offsets_per_trigger = self._number("minOffsetsPerTrigger")
         self.max_trigger_delay_ms = time_string_as_ms(self._text("maxTriggerDelay") or DEFAULT_MAX_TRIGGER_DELAY)
-        self._num_retries = self._positive("fetchOffset.numRetries") or 3  # const
+        self._num_retries = self._positive("fetchOffset.numRetries") or 3
         interval = self._number("fetchOffset.retryIntervalMs")
-        self._retry_interval_ms = 1000 if interval is None else interval  # const
+        self._retry_interval_ms = 1000 if interval is None else interval
         self._check_rates()
 
     @property

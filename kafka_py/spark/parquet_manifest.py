@@ -80,8 +80,8 @@ class ParquetManifest:
     """
 
     def __init__(self, home: pathlib.Path, topic: str) -> None:
-        self.home = home  # const: the topic's directory
-        self.topic = topic  # const
+        self.home = home  # the topic's directory
+        self.topic = topic
         self.isolation: str | None = None  # of all files; None before the first run
         self._files: dict[str, ArchivedFile] = {}
         path = home / MANIFEST

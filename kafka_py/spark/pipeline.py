@@ -114,13 +114,13 @@ class Pipeline:
 
         ``before_the_end`` sees to it that no more records come; a stream then ends when all of them are read.
         """
-        self._spark = spark  # const
-        self._options = options  # const
-        self._steps = load_steps(options.steps)  # const
-        self._output = output  # const
-        self.parquet = output / "parquet"  # const
+        self._spark = spark
+        self._options = options
+        self._steps = load_steps(options.steps)
+        self._output = output
+        self.parquet = output / "parquet"
         self.samples: list[Sample] = []
-        self._before_the_end = before_the_end  # const
+        self._before_the_end = before_the_end
         self._told = -1
         self._stop = CountDownLatch(1)
         self._time = Time.SYSTEM
@@ -271,9 +271,9 @@ class Traffic:
         """``rate`` is in records a second."""
         from kafka_py.common.utils.kafka_thread import KafkaThread
 
-        self._bootstrap_server = bootstrap_server  # const
-        self._topic = topic  # const
-        self._rate = rate  # const
+        self._bootstrap_server = bootstrap_server
+        self._topic = topic
+        self._rate = rate
         self._chosen = random.Random(1)
         self._stop = CountDownLatch(1)
         self._thread = KafkaThread.daemon_thread("pipeline-traffic", self._run)

@@ -136,9 +136,9 @@ class KafkaProducer(Logging):
         self, settings: ProducerSettings, client: BrokerClient | None = None, time: Time = Time.SYSTEM
     ) -> None:
         """Connects only when there is something to send."""
-        self._settings = settings  # const
-        self._client = BrokerClient(settings.client, time) if client is None else client  # const
-        self._time = time  # const
+        self._settings = settings
+        self._client = BrokerClient(settings.client, time) if client is None else client
+        self._time = time
         self._leaders: dict[TopicPartition, Node] = {}
         self._partition_counts: dict[str, int] = {}
         self._leaders_are_stale = False

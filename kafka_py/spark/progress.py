@@ -13,11 +13,11 @@ class Progress:
     """A bar that is drawn again and again in one line of stderr, as a context manager."""
 
     def __init__(self, what: str, total: int, out: TextIO | None = None) -> None:
-        self._what = what  # const
-        self._total = max(total, 1)  # const
+        self._what = what
+        self._total = max(total, 1)
         self._done = 0
-        self._out = sys.stderr if out is None else out  # const
-        self._is_shown = self._out.isatty()  # const
+        self._out = sys.stderr if out is None else out
+        self._is_shown = self._out.isatty()
 
     def advance(self, count: int) -> None:
         """So many more are done."""

@@ -122,14 +122,14 @@ class SegmentWriter:
     """Appends batches to the segments of one partition, and rolls them by size as a broker does."""
 
     def __init__(self, directory: pathlib.Path, start_offset: int, settings: RestoreSettings) -> None:
-        self._directory = directory  # const
+        self._directory = directory
         self._config = LogConfig(
             {
                 LogConfig.SEGMENT_BYTES_PROP: settings.segment_bytes,
                 LogConfig.INDEX_INTERVAL_BYTES_PROP: settings.index_interval_bytes,
                 LogConfig.SEGMENT_MS_PROP: _NEVER_MS,  # by the age of old records every batch might roll
             }
-        )  # const
+        )
         self.log_end_offset = start_offset
         self.records = 0
         self.segments = 0
@@ -191,10 +191,10 @@ class LogDirRestore:
     """
 
     def __init__(self, log_dir: pathlib.Path, settings: RestoreSettings) -> None:
-        self._log_dir = log_dir  # const
-        self._settings = settings  # const
+        self._log_dir = log_dir
+        self._settings = settings
         log_dir.mkdir(parents=True, exist_ok=True)
-        self._lock = FileLock(log_dir / LogDirectories.LOCK_FILE)  # const
+        self._lock = FileLock(log_dir / LogDirectories.LOCK_FILE)
         if not self._lock.try_lock():
             self._lock.destroy()
             raise BlockingIOError(f"{log_dir} is in use: stop its broker first")

@@ -263,10 +263,10 @@ class Shell:
         error: TextIO,
     ) -> None:
         """``views`` says which views there can be; a statement has those made that it names, with what is there now."""
-        self._sql = sql  # const
-        self._output = output  # const
-        self._list_views = views  # const
-        self._error = error  # const
+        self._sql = sql
+        self._output = output
+        self._list_views = views
+        self._error = error
         self._views = views()
 
     def run(self, text: str) -> bool:

@@ -124,9 +124,9 @@ class KafkaWrite:
 
     def __init__(self, options: Mapping[str, str], schema: StructType) -> None:
         """Raises ValueError for options or columns that the sink cannot take."""
-        self._topic = {name.lower(): value for name, value in options.items()}.get(TOPIC_OPTION)  # const
+        self._topic = {name.lower(): value for name, value in options.items()}.get(TOPIC_OPTION)
         KafkaWriter.validate_query(schema, self._topic)
-        self._settings = KafkaWriter.producer_settings(options)  # const
+        self._settings = KafkaWriter.producer_settings(options)
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> KafkaWriterCommitMessage:
         """Runs in an executor: deliver all rows of a task. Raises what KafkaWriteTask.execute raises."""
@@ -165,9 +165,9 @@ class KafkaWriteTask:
     """
 
     def __init__(self, topic: str | None, producer: KafkaProducer, time: Time = Time.SYSTEM) -> None:
-        self._topic = topic  # const
-        self._producer = producer  # const
-        self._time = time  # const
+        self._topic = topic
+        self._producer = producer
+        self._time = time
         self._sticky: dict[str, int] = {}  # topic -> where records that may go anywhere went last
 
     def execute(self, iterator: Iterator[pa.RecordBatch]) -> KafkaWriterCommitMessage:

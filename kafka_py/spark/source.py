@@ -126,8 +126,8 @@ class KafkaBatch(DataSourceReader):
     """
 
     def __init__(self, options: KafkaSourceOptions, columns: tuple[str, ...]) -> None:
-        self._options = options  # const
-        self._columns = columns  # const
+        self._options = options
+        self._columns = columns
         self._filters = PushedFilters()
 
     def partitions(self) -> list[InputPartition]:

@@ -45,8 +45,8 @@ class KafkaBatchPartitionReader:
     """
 
     def __init__(self, partition: Any, options: ReadOptions) -> None:
-        self._partition = partition  # const
-        self._options = options  # const
+        self._partition = partition
+        self._options = options
 
     def tables(self) -> Iterator[pa.RecordBatch]:
         """Arrow batches; none for the task without a piece that Spark plans where there is nothing to read."""
@@ -66,9 +66,9 @@ class KafkaMicroBatchStream(DataSourceStreamReader, SupportsTriggerAvailableNow,
     """
 
     def __init__(self, options: KafkaSourceOptions, columns: tuple[str, ...], time: Time = Time.SYSTEM) -> None:
-        self._options = options  # const
-        self._columns = columns  # const
-        self._time = time  # const
+        self._options = options
+        self._columns = columns
+        self._time = time
         self._transport: Transport | None = None
         self._initial_partition_offsets: PartitionOffsetMap | None = None
         self._last_trigger_ms = 0

@@ -100,10 +100,10 @@ class LogDirOptions:
     """
 
     def __init__(self, options: Mapping[str, str]) -> None:
-        self.given = {name.lower(): value.strip() for name, value in options.items()}  # const
+        self.given = {name.lower(): value.strip() for name, value in options.items()}
         log_dirs = self.given.get("logdirs") or self.given.get("path")
-        self.log_dirs = LogDirs.of(log_dirs, self.given.get("brokers"))  # const
-        self._strategy = self._consumer_strategy()  # const
+        self.log_dirs = LogDirs.of(log_dirs, self.given.get("brokers"))
+        self._strategy = self._consumer_strategy()
 
     def _consumer_strategy(self) -> ConsumerStrategy:
         chosen = [name for name in STRATEGIES if name in self.given]
@@ -431,9 +431,9 @@ class KafkaLogFilesReader(DataSourceReader):
     """Plans which directories each task reads, and reads them."""
 
     def __init__(self, options: LogDirOptions, table: str, schema: pa.Schema) -> None:
-        self._options = options  # const
-        self._table = table  # const
-        self._schema = schema  # const
+        self._options = options
+        self._table = table
+        self._schema = schema
 
     def partitions(self) -> list[Places]:
         """The directories, some hundred to a task."""

@@ -136,9 +136,9 @@ class Lookup:
     """
 
     def __init__(self, keys: Ints) -> None:
-        self.keys = keys  # const
-        self._order = np.argsort(keys, kind="stable")  # const
-        self._sorted = keys[self._order]  # const
+        self.keys = keys
+        self._order = np.argsort(keys, kind="stable")
+        self._sorted = keys[self._order]
         self._answered = 0
         self.position = np.full(len(keys), -1, np.int64)
         self.base_offset = np.full(len(keys), -1, np.int64)
@@ -187,13 +187,13 @@ class OffsetIndexCheck:
     """An ``.index`` beside its log: read before the log is, then compared with the batches as they go by."""
 
     def __init__(self, work: SegmentToVerify) -> None:
-        self._path = work.segment.beside(".index")  # const
+        self._path = work.segment.beside(".index")
         found = index_bytes(self._path, OFFSET_ENTRY.itemsize)
         entries = np.frombuffer(found.entries, OFFSET_ENTRY)
-        self._odd = found.odd  # const
-        self._may_be_stale = work.next_base is None and found.reserved > 0  # const
-        self._offsets = entries["offset"].astype(np.int64) + work.segment.base_offset  # const
-        self.positions = entries["position"].astype(np.int64)  # const
+        self._odd = found.odd
+        self._may_be_stale = work.next_base is None and found.reserved > 0
+        self._offsets = entries["offset"].astype(np.int64) + work.segment.base_offset
+        self.positions = entries["position"].astype(np.int64)
         self._by_position = Lookup(self.positions)
         self._by_offset = Lookup(self._offsets)
 
@@ -234,13 +234,13 @@ class TimeIndexCheck:
     """A ``.timeindex`` beside its log; an entry's offset is in the batch that has the largest timestamp so far."""
 
     def __init__(self, work: SegmentToVerify) -> None:
-        self._path = work.segment.beside(".timeindex")  # const
+        self._path = work.segment.beside(".timeindex")
         found = index_bytes(self._path, TIME_ENTRY.itemsize)
         entries = np.frombuffer(found.entries, TIME_ENTRY)
-        self._odd = found.odd  # const
-        self._may_be_stale = work.next_base is None and found.reserved > 0  # const
-        self._timestamps = entries["timestamp"].astype(np.int64)  # const
-        self._offsets = entries["offset"].astype(np.int64) + work.segment.base_offset  # const
+        self._odd = found.odd
+        self._may_be_stale = work.next_base is None and found.reserved > 0
+        self._timestamps = entries["timestamp"].astype(np.int64)
+        self._offsets = entries["offset"].astype(np.int64) + work.segment.base_offset
         self._by_offset = Lookup(self._offsets)
 
     def feed(self, start: int, known: BatchHeaders, before: Bools) -> None:
@@ -290,9 +290,9 @@ class TxnIndexCheck:
     """A ``.txnindex`` beside its log: one entry for each abort marker, and none without."""
 
     def __init__(self, work: SegmentToVerify) -> None:
-        self._path = work.segment.beside(".txnindex")  # const
-        self._compacted = work.compacted  # const
-        self._base_offset = work.segment.base_offset  # const
+        self._path = work.segment.beside(".txnindex")
+        self._compacted = work.compacted
+        self._base_offset = work.segment.base_offset
         self._before = self._read()
         self._markers: dict[int, int] = {}  # offset -> producer id
 
@@ -354,8 +354,8 @@ class SegmentVerifier:
     """Walks one segment and compares its indexes with it."""
 
     def __init__(self, work: SegmentToVerify) -> None:
-        self._work = work  # const
-        self._path = work.segment.path  # const
+        self._work = work
+        self._path = work.segment.path
         self._gaps = Gaps()
         self._index: OffsetIndexCheck | None = None
         self._time_index: TimeIndexCheck | None = None
@@ -580,9 +580,9 @@ class KafkaVerifyReader(DataSourceReader):
     """Plans what each task verifies, and verifies it."""
 
     def __init__(self, options: LogDirOptions, schema: pa.Schema) -> None:
-        self._options = options  # const
-        self._compacted = re.compile(options.given.get("compacted", COMPACTED_TOPICS))  # const
-        self._schema = schema  # const
+        self._options = options
+        self._compacted = re.compile(options.given.get("compacted", COMPACTED_TOPICS))
+        self._schema = schema
 
     def partitions(self) -> list[Checks]:
         """Each segment and each directory, small ones put together. Raises OSError."""

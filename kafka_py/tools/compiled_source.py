@@ -31,8 +31,8 @@ class Hierarchy:
     """
 
     def __init__(self, trees: dict[str, ast.Module]) -> None:
-        self._names: dict[str, str] = {}  # const; dotted name -> the dotted name it is bound to
-        self._classes: dict[str, ast.ClassDef] = {}  # const
+        self._names: dict[str, str] = {}  # dotted name -> the dotted name it is bound to
+        self._classes: dict[str, ast.ClassDef] = {}
         for module, tree in trees.items():
             self._collect(module, module, tree.body)
         used = (
@@ -41,7 +41,7 @@ class Hierarchy:
             for node in ast.walk(tree)
             if isinstance(node, ast.Attribute) and node.attr == "__new__"
         )
-        self._made_without_init = {name for name in map(self.resolve, used) if name is not None}  # const
+        self._made_without_init = {name for name in map(self.resolve, used) if name is not None}
 
     def _collect(self, module: str, prefix: str, body: Iterable[ast.stmt]) -> None:
         for node in body:
@@ -132,10 +132,10 @@ class Preparation:
     """Changes one module's text so that mypyc takes it; see the methods for the rules."""
 
     def __init__(self, module: str, text: str, open_classes: set[str]) -> None:
-        self._module = module  # const
+        self._module = module
         self._lines = text.encode().split(b"\n")
         self._tree = ast.parse(text)
-        self._open_classes = open_classes  # const
+        self._open_classes = open_classes
         self._edits: list[tuple[int, int, int, int, str]] = []
         self._imports: dict[str, str] = {}
 

@@ -112,7 +112,7 @@ class _Record:
     """Writes files into a wheel and in the end the list of them, with digests, that installers check."""
 
     def __init__(self, out: zipfile.ZipFile) -> None:
-        self._out = out  # const
+        self._out = out
         self._rows: list[tuple[str, str, str]] = []
         self.name = ""
 

@@ -68,9 +68,9 @@ class Proc:
 
     def __init__(self, root: str = "/proc") -> None:
         """``root`` is another folder in tests."""
-        self._stat = f"{root}/stat"  # const
-        self._tasks = f"{root}/self/task"  # const
-        self._ns_per_tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")  # const
+        self._stat = f"{root}/stat"
+        self._tasks = f"{root}/self/task"
+        self._ns_per_tick = 1_000_000_000 // os.sysconf("SC_CLK_TCK")
 
     def own_ns(self) -> int:
         """Processor time of this process."""
@@ -109,7 +109,7 @@ class AffinityRule:
 
     def __init__(self, cores: Sequence[int]) -> None:
         """The process may run on these cores."""
-        self._cores = cores  # const
+        self._cores = cores
         self._starved = 0  # thread: follower
         self._calm_s = 0.0  # thread: follower
         self._calm_wanted_s = _CALM_S  # thread: follower
@@ -202,12 +202,12 @@ class AffinityFollower(ShutdownableThread):
         super().__init__("cpu-affinity-follower")
         self.core: int | None = core  # volatile: follower
         self.change_count = 0  # volatile: follower
-        self._cores = cores  # const
-        self._machine = machine or Proc()  # const
-        self._time = time or Time.SYSTEM  # const
-        self._bind = bind  # const
-        self._free = free  # const
-        self._rule = AffinityRule(cores)  # const
+        self._cores = cores
+        self._machine = machine or Proc()
+        self._time = time or Time.SYSTEM
+        self._bind = bind
+        self._free = free
+        self._rule = AffinityRule(cores)
         unknown = set(cores) - self._machine.busy_ns().keys()
         if unknown:
             raise ValueError(f"the kernel does not tell how busy the cores {sorted(unknown)} are")

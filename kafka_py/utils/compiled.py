@@ -103,7 +103,7 @@ class CompiledFinder(importlib.abc.MetaPathFinder):
     """Finds the compiled modules in front of their sources."""
 
     def __init__(self, folder: Path, modules: Mapping[str, str]) -> None:
-        self._files = {name: str(folder / file) for name, file in modules.items()}  # const
+        self._files = {name: str(folder / file) for name, file in modules.items()}
 
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None

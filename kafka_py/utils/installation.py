@@ -22,7 +22,7 @@ class Installation:
     """
 
     def __init__(self, root: Path = ROOT) -> None:
-        self.root = root  # const
+        self.root = root
 
     @property
     def is_clone(self) -> bool:

@@ -25,7 +25,7 @@ class StackLimiter:
 
     def __init__(self, time: Time) -> None:
         """Count by that clock."""
-        self._time = time  # const
+        self._time = time
         self._shown_at_ms: dict[tuple[type, str, int], int] = {}  # atomic: get, put
 
     def stack_of(self, e: BaseException, always: bool = False) -> BaseException | None:

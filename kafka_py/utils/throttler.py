@@ -36,11 +36,11 @@ class Throttler(KafkaMetricsGroup):
         time: Time = Time.SYSTEM,
     ) -> None:
         self._desired_rate_per_sec = desired_rate_per_sec  # volatile: update_desired_rate_per_sec
-        self._throttle_down = throttle_down  # const
-        self._time = time  # const
+        self._throttle_down = throttle_down
+        self._time = time
         self._lock = ReentrantLock()
         self._meter = self.new_meter(metric_name, units)  # atomic
-        self._check_interval_ns = check_interval_ms * _NS_PER_MS  # const
+        self._check_interval_ns = check_interval_ms * _NS_PER_MS
         self._period_start_ns = time.nanoseconds()  # guarded by: _lock
         self._observed_so_far = 0.0  # guarded by: _lock
 

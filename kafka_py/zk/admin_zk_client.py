@@ -52,7 +52,7 @@ class AdminZkClient(Logging):
 
     def __init__(self, zk_client: KafkaZkClient) -> None:
         """Work through that client."""
-        self._zk_client = zk_client  # const
+        self._zk_client = zk_client
 
     # ----- topics -----
 

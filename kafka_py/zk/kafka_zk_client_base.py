@@ -43,12 +43,12 @@ class KafkaZkClientBase(KafkaMetricsGroup):
 
     def __init__(self, zoo_keeper_client: ZooKeeperClient, is_secure: bool, time: Any) -> None:
         """Use that client; with is_secure new nodes are closed to others."""
-        self._zoo_keeper_client = zoo_keeper_client  # const
-        self._is_secure = is_secure  # const
-        self._time = time  # const
+        self._zoo_keeper_client = zoo_keeper_client
+        self._is_secure = is_secure
+        self._time = time
         # The session that last created an ephemeral node, 0 before that.
         self._ephemeral_session_id = 0  # volatile: any thread
-        self._latency_metric = self.new_histogram("ZooKeeperRequestLatencyMs")  # const
+        self._latency_metric = self.new_histogram("ZooKeeperRequestLatencyMs")
 
     def metric_name(self, name: str, tags: Mapping[str, str] = _NO_TAGS) -> MetricName:
         """Metrics stand under kafka.server:type=ZooKeeperClientMetrics."""
@@ -241,9 +241,9 @@ class CheckedEphemeral(Logging):
 
     def __init__(self, client: KafkaZkClientBase, path: str, data: bytes) -> None:
         """The node to create, and with what."""
-        self._client = client  # const
-        self._path = path  # const
-        self._data = data  # const
+        self._client = client
+        self._path = path
+        self._data = data
 
     def create(self) -> Code:
         """OK when the node is this session's, otherwise why it is not."""

@@ -79,8 +79,8 @@ class KeeperException(Exception):
         """Make the exception of that code; create() picks the class that belongs to it."""
         text = f"KeeperErrorCode = {self.TEXTS.get(code, code.name)}"
         super().__init__(text if path is None else f"{text} for {path}")
-        self.code = code  # const
-        self.path = path  # const
+        self.code = code
+        self.path = path
 
     @staticmethod
     def create(code: Code, path: str | None = None) -> KeeperException:

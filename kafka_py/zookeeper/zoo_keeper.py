@@ -176,9 +176,9 @@ class _Reply:
         on_value: Callable[[Any], tuple[Code, Any]] | None = None,
         on_error: Callable[[Code], None] | None = None,
     ) -> None:
-        self._callback = callback  # const
-        self._on_value = on_value  # const
-        self._on_error = on_error  # const
+        self._callback = callback
+        self._on_value = on_value
+        self._on_error = on_error
         self._unanswered = [True]  # atomic: pop; who gets it answers
 
     def set(self, value: Any = None) -> None:
@@ -392,10 +392,10 @@ class _Client(KazooClient):  # type: ignore[misc]  # kazoo carries no types
             logger=_QUIET,
             connection_retry=KazooRetry(sleep_func=handler.sleep_func, **_RETRY),
         )
-        self.owner = owner  # const
+        self.owner = owner
         # kazoo calls itself closed until it first connects, and refuses requests; Java's client keeps them for then.
         self._state = KazooKeeperState.CONNECTING  # volatile: connection thread
-        self._connection = _Connection(self, self._conn_retry.copy(), logger=_QUIET)  # const
+        self._connection = _Connection(self, self._conn_retry.copy(), logger=_QUIET)
 
     def on_watch(self, event_type: EventType, path: str) -> None:
         self.owner.on_watch(event_type, path)
@@ -448,14 +448,14 @@ class ZooKeeper:
 
         client_id, a session's id and password, takes that session over.
         """
-        self._watcher = watcher  # const
+        self._watcher = watcher
         self._session_id = 0  # volatile: connection thread
         self._ended = False  # volatile: connection thread, close()
-        self._watch_lock = ReentrantLock()  # const
+        self._watch_lock = ReentrantLock()
         self._data_watches: set[str] = set()  # guarded by: _watch_lock
         self._exist_watches: set[str] = set()  # guarded by: _watch_lock
         self._child_watches: set[str] = set()  # guarded by: _watch_lock
-        self._client = _Client(self, connect_string, session_timeout_ms / 1000.0, list(auth_data), client_id)  # const
+        self._client = _Client(self, connect_string, session_timeout_ms / 1000.0, list(auth_data), client_id)
         self._client.start_async()
 
     # ----- requests: callback(code, result) -----

@@ -188,27 +188,27 @@ class ZooKeeperClient(KafkaMetricsGroup):
         metric_type: str = "SessionExpireListener",
     ) -> None:
         """Open a session and wait for it; raises ZooKeeperClientTimeoutException after connection_timeout_ms."""
-        self.log_ident = "[ZooKeeperClient] "  # const
-        self._connect_string = connect_string  # const
-        self._session_timeout_ms = session_timeout_ms  # const
-        self._time = time  # const
-        self._metric_group = metric_group  # const
-        self._metric_type = metric_type  # const
-        self._initialization_lock = ReentrantReadWriteLock()  # const
-        self._is_connected_or_expired_lock = ReentrantLock()  # const
-        self._is_connected_or_expired_condition = self._is_connected_or_expired_lock.new_condition()  # const
+        self.log_ident = "[ZooKeeperClient] "
+        self._connect_string = connect_string
+        self._session_timeout_ms = session_timeout_ms
+        self._time = time
+        self._metric_group = metric_group
+        self._metric_type = metric_type
+        self._initialization_lock = ReentrantReadWriteLock()
+        self._is_connected_or_expired_lock = ReentrantLock()
+        self._is_connected_or_expired_condition = self._is_connected_or_expired_lock.new_condition()
         self._z_node_change_handlers: Any = ConcurrentHashMap()  # atomic
         self._z_node_child_change_handlers: Any = ConcurrentHashMap()  # atomic
         self._state_change_handlers: Any = ConcurrentHashMap()  # atomic
         self._in_flight_requests = Semaphore(max_in_flight_requests)  # atomic
-        self.expiry_scheduler = KafkaScheduler(threads=1, thread_name_prefix="zk-session-expiry-handler")  # const
+        self.expiry_scheduler = KafkaScheduler(threads=1, thread_name_prefix="zk-session-expiry-handler")
         self._metric_names: set[str] = set()  # thread: constructor
         self._closed = False  # volatile: writer under initialization_lock
         self._limit_ms: int | None = None  # volatile: writer under _is_connected_or_expired_lock
         self._waits_end_at = 0.0  # guarded by: _is_connected_or_expired_lock
-        self._senders = self._make_senders()  # const
+        self._senders = self._make_senders()
         # The meters must be there before the handle, whose thread marks them.
-        self._state_to_meter_map = self._make_meters()  # const
+        self._state_to_meter_map = self._make_meters()
         self.info("Initializing a new session to %s.", connect_string)
         # A handle that cannot even be made fails the constructor; only reinitialize() retries for ever.
         self._zoo_keeper = self._new_zoo_keeper()  # volatile: writer under initialization_lock

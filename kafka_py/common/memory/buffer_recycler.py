@@ -22,8 +22,8 @@ class BufferRecycler:
 
     def __init__(self, max_bytes: int = 32 * 1024 * 1024, max_looks: int = 4) -> None:
         """Hold at most ``max_bytes`` of idle buffers; ``max_looks`` bounds the search of one take."""
-        self._max_bytes = max_bytes  # const
-        self._max_looks = max_looks  # const
+        self._max_bytes = max_bytes
+        self._max_looks = max_looks
         self._shelf: collections.deque[bytearray] = collections.deque()  # guarded by: _lock
         self._held = 0  # guarded by: _lock
         self._lock = ReentrantLock()

@@ -38,11 +38,11 @@ class SimpleMemoryPool(Logging, MemoryPool):
                 "must provide a positive size and max single allocation size smaller than size."
                 f"provided {size_in_bytes} and {max_single_allocation_bytes} respectively"
             )
-        self._size_bytes = size_in_bytes  # const
-        self._strict = strict  # const
-        self._max_single_allocation_size = max_single_allocation_bytes  # const
-        self._oom_time_sensor = oom_period_sensor  # const
-        self._time = time  # const
+        self._size_bytes = size_in_bytes
+        self._strict = strict
+        self._max_single_allocation_size = max_single_allocation_bytes
+        self._oom_time_sensor = oom_period_sensor
+        self._time = time
         self._lock = ReentrantLock()
         self._available_memory = size_in_bytes  # guarded by: _lock
         self._start_of_no_mem_period = 0  # guarded by: _lock

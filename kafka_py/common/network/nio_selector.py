@@ -134,9 +134,9 @@ class NioSelector:
     """
 
     def __init__(self) -> None:
-        self._epoll = select.epoll()  # const
+        self._epoll = select.epoll()
         self._keys: dict[int, SelectionKey] = {}  # thread: poller
-        self._wakeup_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)  # const
+        self._wakeup_fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         self._wakeup: _Wakeup | None = _Wakeup(self._wakeup_fd)  # volatile: poller
         # Edge-triggered: each write is told once, so nobody has to read the descriptor empty again.
         self._epoll.register(self._wakeup_fd, _IN | select.EPOLLET)

@@ -28,7 +28,7 @@ class FileDescriptor:
     __slots__ = ("_number",)
 
     def __init__(self, number: int) -> None:
-        self._number: Final = number  # const
+        self._number: Final = number
 
     def is_open(self) -> bool:
         """Return whether there is a file behind it."""

@@ -51,9 +51,9 @@ class ProducerIdManager(Logging):
 
     def __init__(self, broker_id: int, zk_client: KafkaZkClient) -> None:
         """Claim the first block at once."""
-        self.broker_id = broker_id  # const
-        self.zk_client = zk_client  # const
-        self.log_ident = f"[ProducerId Manager {broker_id}]: "  # const
+        self.broker_id = broker_id
+        self.zk_client = zk_client
+        self.log_ident = f"[ProducerId Manager {broker_id}]: "
         self._lock = ReentrantLock()
         self._current_producer_id_block = self._get_new_producer_id_block()  # guarded by: _lock
         self._next_producer_id = self._current_producer_id_block.block_start_id  # guarded by: _lock

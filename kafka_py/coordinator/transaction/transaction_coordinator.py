@@ -46,9 +46,9 @@ class TransactionCoordinator(Logging):
 
     def __init__(self, broker_id: int, transaction_max_timeout_ms: int, producer_id_manager: ProducerIdManager) -> None:
         """Give out ids from this manager."""
-        self.log_ident = f"[TransactionCoordinator id={broker_id}] "  # const
-        self._transaction_max_timeout_ms = transaction_max_timeout_ms  # const
-        self._producer_id_manager = producer_id_manager  # const
+        self.log_ident = f"[TransactionCoordinator id={broker_id}] "
+        self._transaction_max_timeout_ms = transaction_max_timeout_ms
+        self._producer_id_manager = producer_id_manager
         self._is_active = AtomicBoolean(False)  # atomic
 
     @classmethod

@@ -19,7 +19,7 @@ class Authorizer(Configurable, Protocol):
     """What authorizer.class.name must name.
 
     Mirrors: core/src/main/scala/kafka/security/auth/Authorizer.scala/Authorizer
-    Left out: addAcls, removeAcls, getAcls -- the ACL APIs come with stage 6
+    Left out: addAcls, removeAcls, getAcls -- the ACL APIs come with security
     """
 
     def authorize(self, session: Session, operation: Operation, resource: Resource) -> bool:

@@ -14,7 +14,7 @@ class Operation:
     """One kind of access.
 
     Mirrors: core/src/main/scala/kafka/security/auth/Operation.scala/Operation
-    Left out: toJava, fromJava -- the ACL APIs come with stage 6
+    Left out: toJava, fromJava -- the ACL APIs come with security
     """
 
     __slots__ = ("name",)

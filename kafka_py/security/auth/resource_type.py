@@ -15,7 +15,7 @@ class ResourceType:
     """One kind of resource, and the error that denies access to it.
 
     Mirrors: core/src/main/scala/kafka/security/auth/ResourceType.scala/ResourceType
-    Left out: toJava, fromJava -- the ACL APIs come with stage 6
+    Left out: toJava, fromJava -- the ACL APIs come with security
     """
 
     __slots__ = ("error", "name")

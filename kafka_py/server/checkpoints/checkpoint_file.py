@@ -56,13 +56,13 @@ class CheckpointFile(Logging, Generic[T]):
         log_dir_failure_channel: LogDirFailureChannel | None,
         log_dir: str,
     ) -> None:
-        self.file = pathlib.Path(file)  # const
-        self._version = version  # const
-        self._formatter = formatter  # const
-        self._log_dir_failure_channel = log_dir_failure_channel  # const
-        self._log_dir = log_dir  # const
-        self._path = str(self.file.absolute())  # const
-        self._temp_path = self._path + ".tmp"  # const
+        self.file = pathlib.Path(file)
+        self._version = version
+        self._formatter = formatter
+        self._log_dir_failure_channel = log_dir_failure_channel
+        self._log_dir = log_dir
+        self._path = str(self.file.absolute())
+        self._temp_path = self._path + ".tmp"
         self._lock = ReentrantLock()
         self.file.touch(exist_ok=True)
 

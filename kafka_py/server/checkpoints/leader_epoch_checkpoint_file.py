@@ -82,14 +82,14 @@ class LeaderEpochCheckpointFile:
     def __init__(
         self, file: str | os.PathLike[str], log_dir_failure_channel: LogDirFailureChannel | None = None
     ) -> None:
-        self.file = pathlib.Path(file)  # const
+        self.file = pathlib.Path(file)
         self.checkpoint: CheckpointFile[EpochEntry] = CheckpointFile(
             self.file,
             self.CURRENT_VERSION,
             self.Formatter(),
             log_dir_failure_channel,
             str(self.file.absolute().parent.parent),
-        )  # const
+        )
 
     def write(self, epochs: Collection[EpochEntry]) -> None:
         """Replace the content with `epochs`; raises KafkaStorageException."""

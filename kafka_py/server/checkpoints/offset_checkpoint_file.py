@@ -49,10 +49,10 @@ class OffsetCheckpointFile:
     def __init__(
         self, file: str | os.PathLike[str], log_dir_failure_channel: LogDirFailureChannel | None = None
     ) -> None:
-        self.file = pathlib.Path(file)  # const
+        self.file = pathlib.Path(file)
         self.checkpoint: CheckpointFile[tuple[TopicPartition, int]] = CheckpointFile(
             self.file, self.CURRENT_VERSION, self.Formatter(), log_dir_failure_channel, str(self.file.absolute().parent)
-        )  # const
+        )
 
     def write(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Replace the content with `offsets`; raises KafkaStorageException."""
@@ -80,7 +80,7 @@ class LazyOffsetCheckpoints:
 
     def __init__(self, checkpoints_by_log_dir: Mapping[str, OffsetCheckpointFile]) -> None:
         """The files, by absolute path of their directory."""
-        self._checkpoints_by_log_dir = checkpoints_by_log_dir  # const
+        self._checkpoints_by_log_dir = checkpoints_by_log_dir
         self._offsets_by_log_dir: dict[str, dict[TopicPartition, int]] = {}  # thread: the one that made it
 
     def fetch(self, log_dir: str, topic_partition: TopicPartition) -> int | None:

@@ -70,9 +70,9 @@ class LeaderEpochFileCache(Logging):
     def __init__(
         self, topic_partition: TopicPartition, leo: Callable[[], LogOffsetMetadata], checkpoint: LeaderEpochCheckpoint
     ) -> None:
-        self._topic_partition = topic_partition  # const
-        self._leo = leo  # const
-        self._checkpoint = checkpoint  # const
+        self._topic_partition = topic_partition
+        self._leo = leo
+        self._checkpoint = checkpoint
         self._lock = ReentrantLock()
         self._epochs: tuple[EpochEntry, ...] = tuple(checkpoint.read())  # volatile: writer under _lock
 
