@@ -32,12 +32,12 @@ class MetricConfig:
     ) -> None:
         if samples < 1:
             raise ValueError("The number of samples must be at least 1.")
-        self.samples = samples
-        self.time_window_ms = time_window_ms
-        self.event_window = event_window
-        self.quota = quota
-        self.tags: dict[str, str] = dict(tags or {})
-        self.record_level = record_level
+        self.samples = samples  # thread: of its owner
+        self.time_window_ms = time_window_ms  # thread: of its owner
+        self.event_window = event_window  # thread: of its owner
+        self.quota = quota  # thread: of its owner
+        self.tags: dict[str, str] = dict(tags or {})  # thread: of its owner
+        self.record_level = record_level  # thread: of its owner
 
     def with_quota(self, quota: Quota | None) -> MetricConfig:
         """Set the quota."""
