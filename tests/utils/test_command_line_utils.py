@@ -9,7 +9,6 @@ import pytest
 
 from kafka_py.common.utils.exit import Exit
 from kafka_py.utils.command_line_utils import CommandLineUtils, OptionException, OptionParser, OptionSpec
-from kafka_py.utils.version_info import VersionInfo
 
 
 class Exited(Exception):
@@ -165,10 +164,3 @@ def test_checks(
         CommandLineUtils.parse(parser, ["--wrong"])
     assert exits == [1, 1, 1]
     assert "Description" in capsys.readouterr().err
-
-
-def test_version(exits: list[int], capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(Exited):
-        VersionInfo.print_and_exit()
-    assert exits == [0]
-    assert capsys.readouterr().out.startswith("1.1.1 (Commit:")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafka_py.common.errors import IllegalStateException, QuotaViolationException
-from kafka_py.common.metric_name import MetricName, MetricNameTemplate
+from kafka_py.common.metric_name import MetricName
 from kafka_py.common.metrics.jmx_reporter import JmxReporter
 from kafka_py.common.metrics.metric_config import MetricConfig
 from kafka_py.common.metrics.metrics import Metrics
@@ -181,7 +181,7 @@ def test_remove_metric(metrics: Metrics) -> None:
 @pytest.mark.ported("MetricsTest.testEventWindowing")
 def test_event_windowing(time: MockTime) -> None:
     count = Count()
-    config = MetricConfig().with_event_window(1).with_samples(2)
+    config = MetricConfig(event_window=1, samples=2)
     now = time.milliseconds()
     count.record(config, 1.0, now)
     count.record(config, 1.0, now)
@@ -193,7 +193,7 @@ def test_event_windowing(time: MockTime) -> None:
 @pytest.mark.ported("MetricsTest.testTimeWindowing")
 def test_time_windowing(time: MockTime) -> None:
     count = Count()
-    config = MetricConfig().with_time_window(1).with_samples(2)
+    config = MetricConfig(time_window_ms=1, samples=2)
     for _ in range(3):
         count.record(config, 1.0, time.milliseconds())
         time.sleep(1)
@@ -204,7 +204,7 @@ def test_time_windowing(time: MockTime) -> None:
 @pytest.mark.ported("MetricsTest.testOldDataHasNoEffect")
 @pytest.mark.ported("MetricsTest.testSampledStatInitialValue")
 def test_old_data_has_no_effect(time: MockTime) -> None:
-    config = MetricConfig().with_time_window(100).with_samples(2)
+    config = MetricConfig(time_window_ms=100, samples=2)
     stats = (Max(), Min(), Avg(), Count(), Rate.SampledTotal())
     for stat in stats:
         stat.record(config, 50, time.milliseconds())
@@ -275,7 +275,7 @@ def test_rate_windowing(metrics: Metrics, time: MockTime, value: Callable[[str],
 
 @pytest.mark.ported("MetricsTest.testSimpleRate")
 def test_simple_rate(time: MockTime) -> None:
-    config = MetricConfig().with_samples(10).with_time_window(1000)
+    config = MetricConfig(samples=10, time_window_ms=1000)
     rate = SimpleRate()
 
     def measured() -> float:
@@ -288,15 +288,6 @@ def test_simple_rate(time: MockTime) -> None:
     assert measured() == 10.0, "less than a window counts as one"
     time.sleep(1400)
     assert measured() == pytest.approx(10 / 1.5)
-
-
-@pytest.mark.ported("MetricsTest.testMetricInstances")
-def test_metric_instances(metrics: Metrics) -> None:
-    template = MetricNameTemplate("name", "group", "description", {"k1", "k2"})
-    name = metrics.metric_instance(template, {"k1": "v1", "k2": "v2"})
-    assert name == metrics.metric_name("name", "group", "", {"k1": "v1", "k2": "v2"})
-    with pytest.raises(ValueError, match="do not match the tags in the template"):
-        metrics.metric_instance(template, {"k1": "v1"})
 
 
 @pytest.mark.ported("SensorTest.testRecordLevelEnum")
@@ -360,4 +351,4 @@ def test_at_least_one_sample(samples: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         MetricConfig(samples=samples)
     with pytest.raises(ValueError, match="at least 1"):
-        MetricConfig().with_samples(samples)
+        MetricConfig(samples=samples)
