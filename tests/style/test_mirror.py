@@ -10,11 +10,12 @@ import inspect
 import pathlib
 import pkgutil
 import re
+import sys
 
 import pytest
 
 import kafka_py
-from tests.style.sources import nodes_of
+from tests.style.sources import nodes_of, tree_of
 
 ROOT = pathlib.Path(__file__).parents[2]
 VERSIONS = ("1.1.1", "3.7.1")
@@ -139,9 +140,25 @@ def init_attributes(cls: type) -> set[str]:
     return set().union(*(own_attributes(base) for base in cls.__mro__ if base.__module__.startswith("kafka_py")))
 
 
-@functools.cache
 def own_attributes(cls: type) -> set[str]:
-    return set(re.findall(r"self\.(\w+)", inspect.getsource(cls)))
+    module = sys.modules[cls.__module__]
+    return attributes_in(pathlib.Path(module.__file__ or "")).get(cls.__qualname__, set())
+
+
+@functools.cache
+def attributes_in(path: pathlib.Path) -> dict[str, set[str]]:
+    """Qualified name of each class of the file -> what is read or set of its self."""
+    lines = path.read_text().splitlines()
+    found: dict[str, set[str]] = {}
+
+    def look(body: list[ast.stmt], within: str) -> None:
+        for cls in [n for n in body if isinstance(n, ast.ClassDef)]:
+            text = "\n".join(lines[cls.lineno : cls.end_lineno])
+            found[within + cls.name] = set(re.findall(r"self\.(\w+)", text))
+            look(cls.body, f"{within}{cls.name}.")
+
+    look(tree_of(path).body, "")
+    return found
 
 
 def test_left_out_rows_name_real_members_that_are_not_here() -> None:
