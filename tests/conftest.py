@@ -5,10 +5,12 @@ And one Spark session for all that want one: it takes seconds to start.
 
 from __future__ import annotations
 
+import faulthandler
 import gc
 import os
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -22,6 +24,30 @@ if TYPE_CHECKING:
 # Threads of libraries, which live as long as the process, and of the ZooKeeper that the whole session shares.
 _OTHERS = ("pytest", "Thread-", "ThreadPoolExecutor", "asyncio", "Dummy", "NIOServerCxnFactory", "SyncThread:0")
 _GRACE_S = 2.0
+_HANGS_S = 300
+_REARMED_S = 30
+# where stacks are written (standard error, as it was before pytest caught it), and when the watchdog was set
+_watchdog = {"stderr": -1, "set": -_REARMED_S}
+
+
+def pytest_configure() -> None:
+    _watchdog["stderr"] = os.dup(2)
+
+
+def pytest_runtest_setup() -> None:
+    """A test that hangs for five minutes ends the run, with the stacks of all threads.
+
+    pytest's own `faulthandler_timeout` starts and joins a thread for each test, which takes longer than most of them.
+    """
+    now = int(time.monotonic())
+    if now - _watchdog["set"] >= _REARMED_S:
+        _watchdog["set"] = now
+        faulthandler.dump_traceback_later(_HANGS_S + _REARMED_S, exit=True, file=_watchdog["stderr"])
+
+
+def pytest_unconfigure() -> None:
+    faulthandler.cancel_dump_traceback_later()
+    os.close(_watchdog["stderr"])
 
 
 def pytest_collection_finish() -> None:

@@ -53,9 +53,9 @@ class FetchSessionHandler(Logging):
     def __init__(self, log_context: str, node: int) -> None:
         self.log_ident = log_context
         self.node = node
-        self._next_metadata = FetchMetadata.INITIAL
+        self._next_metadata = FetchMetadata.INITIAL  # thread: fetcher
         # what the node believes we fetch, in its order
-        self._session_partitions: Partitions = {}
+        self._session_partitions: Partitions = {}  # thread: fetcher
 
     class Builder:
         """Collects the partitions of the next Fetch.

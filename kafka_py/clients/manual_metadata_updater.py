@@ -27,7 +27,7 @@ class ManualMetadataUpdater(Logging, MetadataUpdater):
     """
 
     def __init__(self, nodes: Iterable[Node] = ()) -> None:
-        self._nodes = list(nodes)
+        self._nodes = list(nodes)  # thread: of its owner
 
     def set_nodes(self, nodes: Iterable[Node]) -> None:
         """Replace the nodes."""

@@ -82,7 +82,7 @@ class NetworkClient(Logging, KafkaClient):
         self._connection_states = ClusterConnectionStates(reconnect_backoff_ms, reconnect_backoff_max)
         self._socket_send_buffer = socket_send_buffer
         self._socket_receive_buffer = socket_receive_buffer
-        self._correlation = 0
+        self._correlation = 0  # thread: of its owner
         self._rand_offset = random.Random()
         self._request_timeout_ms = request_timeout_ms
         self._reconnect_backoff_ms = reconnect_backoff_ms

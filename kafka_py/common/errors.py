@@ -49,14 +49,6 @@ class UnsupportedOperationException(RuntimeException):
     """The object does not offer the operation."""
 
 
-class ExecutionException(RuntimeException):
-    """A task of a future failed; the failure is the cause."""
-
-
-class InterruptedException(Exception):
-    """A blocking call was told to give up."""
-
-
 class ClosedChannelException(OSError):
     """Input or output on a channel that is closed."""
 

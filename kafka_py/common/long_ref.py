@@ -16,7 +16,7 @@ class LongRef:
     __slots__ = ("value",)
 
     def __init__(self, value: int) -> None:
-        self.value = value
+        self.value = value  # thread: of its owner
 
     def add_and_get(self, delta: int) -> int:
         """Add `delta` and return the new value."""

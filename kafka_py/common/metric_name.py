@@ -34,16 +34,3 @@ class MetricName:
     def __repr__(self) -> str:
         tags = ", ".join(f"{k}={v}" for k, v in self.tags.items())
         return f"MetricName [name={self.name}, group={self.group}, description={self.description}, tags={{{tags}}}]"
-
-
-class MetricNameTemplate:
-    """A MetricName whose tags' values are not known yet.
-
-    Mirrors: org.apache.kafka.common.MetricNameTemplate
-    """
-
-    def __init__(self, name: str, group: str, description: str, tags: set[str]) -> None:
-        self.name = name
-        self.group = group
-        self.description = description
-        self.tags = set(tags)

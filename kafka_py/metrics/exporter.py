@@ -120,8 +120,8 @@ class MetricsExporter(Logging):
         prometheus_client.GCCollector(registry=self._prometheus)
         self._prometheus.register(MBeanCollector(server))
         self._pages: dict[str, PageFunction] = {"/": self._index, "/metrics": self._metrics, "/jmx": self._jmx}
-        self._http: http.server.ThreadingHTTPServer | None = None
-        self._threads: list[KafkaThread] = []
+        self._http: http.server.ThreadingHTTPServer | None = None  # volatile: startup, shutdown
+        self._threads: list[KafkaThread] = []  # volatile: startup, shutdown
         self._stop = CountDownLatch(1)
 
     @property

@@ -102,7 +102,8 @@ class Counter(Metric):
 
     def __init__(self) -> None:
         self._cells: dict[int, list[int]] = {}
-        self._zero = 0  # what the cells held when the counter was cleared: nobody but its thread writes a cell
+        # what the cells held when the counter was cleared: nobody but its thread writes a cell
+        self._zero = 0  # volatile: whoever clears it
 
     def inc(self, n: int = 1) -> None:
         """Add."""
@@ -140,8 +141,8 @@ class EWMA:
 
     def __init__(self, minutes: float) -> None:
         self._alpha = 1 - math.exp(-(TICK_INTERVAL_NS / 1e9) / 60 / minutes)
-        self._rate = 0.0
-        self._initialized = False
+        self._rate = 0.0  # volatile: holder of the meter's _lock
+        self._initialized = False  # volatile: holder of the meter's _lock
 
     def tick(self, events: float, intervals: int = 1) -> None:
         """So many events in each of so many intervals of five seconds."""
@@ -175,11 +176,12 @@ class Meter(Metric):
         self._time = time
         self._start_ns = time.nanoseconds()
         self._marks: list[int] = []
-        self._marked = 0  # the sum of marks that have left the list
+        # the sum of marks that have left the list
+        self._marked = 0  # guarded by: _marks_lock
         self._marks_lock = ReentrantLock()
         self._lock = ReentrantLock()
-        self._last_tick_ns = self._start_ns
-        self._counted = 0
+        self._last_tick_ns = self._start_ns  # guarded by: _lock
+        self._counted = 0  # guarded by: _lock
         self._rates = (EWMA(1), EWMA(5), EWMA(15))
 
     def mark(self, n: int = 1) -> None:
@@ -276,10 +278,6 @@ class Snapshot:
         lower = values[int(position) - 1]
         return lower + (position - math.floor(position)) * (values[int(position)] - lower)
 
-    def get_median(self) -> float:
-        """The value in the middle."""
-        return self.get_value(0.5)
-
     def size(self) -> int:
         """How many values there are."""
         return len(self.values)
@@ -293,8 +291,8 @@ class UniformSample:
 
     def __init__(self, size: int = 1028) -> None:
         self._size = size
-        self._seen = 0
-        self._values: list[float] = []
+        self._seen = 0  # volatile: holder of the histogram's _lock
+        self._values: list[float] = []  # volatile: holder of the histogram's _lock
 
     def update_all(self, values: list[float]) -> None:
         """Take values in."""
@@ -335,8 +333,8 @@ class ExponentiallyDecayingSample:
         self._size = size
         self._alpha = alpha
         self._time = time
-        self._start_ns = time.nanoseconds()
-        self._heap: list[tuple[float, float]] = []
+        self._start_ns = time.nanoseconds()  # volatile: holder of the histogram's _lock
+        self._heap: list[tuple[float, float]] = []  # volatile: holder of the histogram's _lock
 
     def update_all(self, values: list[float]) -> None:
         """Take values in, all as of now."""
@@ -551,11 +549,6 @@ class Timer(Metric):
     def time(self) -> TimerContext:
         """Start measuring."""
         return TimerContext(self)
-
-    def time_call(self, fn: Callable[[], T]) -> T:
-        """Measure one call and answer its result."""
-        with self.time():
-            return fn()
 
     def tick(self) -> None:
         """Bring both parts up to date."""

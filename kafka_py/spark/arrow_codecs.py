@@ -42,7 +42,8 @@ class Arena:
     def __init__(self) -> None:
         self._memory = mmap.mmap(-1, MAX_DECOMPRESSED_SIZE + ENOUGH, mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
         self.view = memoryview(self._memory)
-        self.used = 0  # bytes
+        # bytes
+        self.used = 0  # thread: of its owner
 
     @property
     def is_full(self) -> bool:

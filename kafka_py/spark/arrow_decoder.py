@@ -131,8 +131,10 @@ class RecordBatchDecoder:
         self._columns = tuple(columns)
         self._check_crcs = check_crcs
         self._aborted = aborted if isinstance(aborted, AbortedFilter) else aborted_from_index(aborted or ())
-        self._arena: Arena | None = None  # made for the first compressed batch
-        self._topics = pa.array([], pa.string())  # the longest column of topics so far; all are its beginnings
+        # made for the first compressed batch
+        self._arena: Arena | None = None  # thread: of its owner
+        # the longest column of topics so far; all are its beginnings
+        self._topics = pa.array([], pa.string())  # thread: of its owner
         self.schema = pa.schema([SCHEMA_WITH_HEADERS.field(name) for name in columns])
 
     def decode_buffer(

@@ -113,9 +113,9 @@ class SegmentScan:
         self._fd = fd
         self._end = end
         self._chunk_bytes = chunk_bytes
-        self.position = start
-        self.stop = self.END
-        self.error = ""
+        self.position = start  # thread: of its owner
+        self.stop = self.END  # thread: of its owner
+        self.error = ""  # thread: of its owner
 
     def chunks(self) -> Iterator[Chunk]:
         """The chunks, of one batch at least. Raises OSError."""

@@ -115,7 +115,7 @@ class BrokerClient:
             True,
             ApiVersions(),
         )
-        self._brokers: list[Node] = []
+        self._brokers: list[Node] = []  # thread: of its owner
         self._answers: dict[int, ClientResponse] = {}  # by correlation id, until somebody takes them
 
     def start(self, node: Node, request: AbstractRequest.Builder) -> Question:

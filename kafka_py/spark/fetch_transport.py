@@ -127,9 +127,9 @@ class FetchTransport(Logging):
         self._settings = ConsumerSettings.of(consumer_options)
         self._client = BrokerClient(self._settings.client, time) if client is None else client
         self._time = time
-        self._leaders: dict[TopicPartition, Node] = {}
-        self._offsets: dict[TopicPartitionName, PartitionOffsets] = {}
-        self._sizes: dict[TopicPartition, int] | None = None
+        self._leaders: dict[TopicPartition, Node] = {}  # thread: driver
+        self._offsets: dict[TopicPartitionName, PartitionOffsets] = {}  # thread: driver
+        self._sizes: dict[TopicPartition, int] | None = None  # thread: driver
 
     def __reduce__(self) -> tuple[type[FetchTransport], tuple[dict[str, str]]]:
         """Travels as its options: a stream's reader is pickled with all that it holds, and connections cannot be."""
@@ -294,8 +294,9 @@ class KafkaDataConsumer(Logging):
         self._client = client
         self._time = time
         self._decoder = RecordBatchDecoder(work.topic, work.partition, options.columns, check_crcs=options.check_crcs)
-        self._leader = work.leader
-        self._pending: Question | None = None  # a Fetch request whose answer is still to be taken
+        self._leader = work.leader  # thread: task
+        # a Fetch request whose answer is still to be taken
+        self._pending: Question | None = None  # thread: task
 
     def tables(self) -> Iterator[pa.RecordBatch]:
         """The records of the range; raises as FetchRange.tables."""

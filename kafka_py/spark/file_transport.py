@@ -289,12 +289,12 @@ class FileTransport(Logging):
         self._reads_leaders = reads_leaders
         self._live = live
         self._time = time
-        self._chosen: dict[TopicPartition, ReplicaDir] = {}
-        self._offsets: dict[TopicPartitionName, PartitionOffsets] = {}
-        self._transactions: dict[str, OngoingTransactions] = {}
+        self._chosen: dict[TopicPartition, ReplicaDir] = {}  # thread: driver
+        self._offsets: dict[TopicPartitionName, PartitionOffsets] = {}  # thread: driver
+        self._transactions: dict[str, OngoingTransactions] = {}  # thread: driver
         self._led_up_to: dict[str, int] = {}  # path -> the live high watermark when its replica led last
         self._warned: set[TopicPartition] = set()
-        self._listings = Listings()
+        self._listings = Listings()  # thread: driver
 
     def partitions(
         self, wanted: Callable[[str, int], bool] | None = None

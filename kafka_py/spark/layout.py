@@ -327,9 +327,9 @@ class IndexFile:
         self._path = path
         self._entry = entry
         self._end = end
-        self._fd = -1
-        self._head = b""
-        self._count = 0
+        self._fd = -1  # thread: of its owner
+        self._head = b""  # thread: of its owner
+        self._count = 0  # thread: of its owner
 
     @classmethod
     def offsets(cls, segment: SegmentFile) -> IndexFile:

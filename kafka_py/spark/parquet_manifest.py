@@ -82,7 +82,8 @@ class ParquetManifest:
     def __init__(self, home: pathlib.Path, topic: str) -> None:
         self.home = home  # the topic's directory
         self.topic = topic
-        self.isolation: str | None = None  # of all files; None before the first run
+        # of all files; None before the first run
+        self.isolation: str | None = None  # thread: of its owner
         self._files: dict[str, ArchivedFile] = {}
         path = home / MANIFEST
         if path.exists():

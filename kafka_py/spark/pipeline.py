@@ -121,7 +121,7 @@ class Pipeline:
         self.parquet = output / "parquet"
         self.samples: list[Sample] = []
         self._before_the_end = before_the_end
-        self._told = -1
+        self._told = -1  # thread: main
         self._stop = CountDownLatch(1)
         self._time = Time.SYSTEM
 
@@ -277,7 +277,7 @@ class Traffic:
         self._chosen = random.Random(1)
         self._stop = CountDownLatch(1)
         self._thread = KafkaThread.daemon_thread("pipeline-traffic", self._run)
-        self.sent = 0
+        self.sent = 0  # volatile: pipeline-traffic
 
     def start(self) -> None:
         """Begin to send."""

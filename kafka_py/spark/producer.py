@@ -141,14 +141,15 @@ class KafkaProducer(Logging):
         self._time = time
         self._leaders: dict[TopicPartition, Node] = {}
         self._partition_counts: dict[str, int] = {}
-        self._leaders_are_stale = False
-        self._producer: tuple[int, int] | None = None  # id and epoch
+        self._leaders_are_stale = False  # thread: task
+        # id and epoch
+        self._producer: tuple[int, int] | None = None  # thread: task
         self._sequences: dict[TopicPartition, int] = {}
         self._waiting: dict[TopicPartition, list[pa.RecordBatch]] = {}  # rows that do not fill a batch yet
-        self._waiting_bytes = 0
+        self._waiting_bytes = 0  # thread: task
         self._queues: dict[TopicPartition, deque[ProducerBatch]] = {}
-        self._queued_bytes = 0
-        self._made = 0
+        self._queued_bytes = 0  # thread: task
+        self._made = 0  # thread: task
         self._in_flight: dict[Node, tuple[Question, list[ProducerBatch]]] = {}
         self.acknowledged: dict[TopicPartition, Acknowledged] = {}
 

@@ -15,7 +15,7 @@ class Progress:
     def __init__(self, what: str, total: int, out: TextIO | None = None) -> None:
         self._what = what
         self._total = max(total, 1)
-        self._done = 0
+        self._done = 0  # thread: of its owner
         self._out = sys.stderr if out is None else out
         self._is_shown = self._out.isatty()
 

@@ -46,9 +46,10 @@ class PushedFilters:
 
     def __init__(self) -> None:
         self._partition_tests: list[Callable[[TopicPartition], bool]] = []
-        self._from_offset = 0
-        self._until_offset: int | None = None
-        self._since: int | None = None  # ms
+        self._from_offset = 0  # thread: of its owner
+        self._until_offset: int | None = None  # thread: of its owner
+        # ms
+        self._since: int | None = None  # thread: of its owner
 
     def add(self, condition: Filter) -> bool:
         """Use a condition if it can be used; whether no row needs to be tested for it any more."""

@@ -130,10 +130,10 @@ class SegmentWriter:
                 LogConfig.SEGMENT_MS_PROP: _NEVER_MS,  # by the age of old records every batch might roll
             }
         )
-        self.log_end_offset = start_offset
-        self.records = 0
-        self.segments = 0
-        self._segment = self._new_segment(start_offset)
+        self.log_end_offset = start_offset  # thread: of its owner
+        self.records = 0  # thread: of its owner
+        self.segments = 0  # thread: of its owner
+        self._segment = self._new_segment(start_offset)  # thread: of its owner
 
     def _new_segment(self, base_offset: int) -> LogSegment:
         self.segments += 1
@@ -198,7 +198,8 @@ class LogDirRestore:
         if not self._lock.try_lock():
             self._lock.destroy()
             raise BlockingIOError(f"{log_dir} is in use: stop its broker first")
-        self._unused: list[pathlib.Path] = []  # directories without a place any more
+        # directories without a place any more
+        self._unused: list[pathlib.Path] = []  # thread: of its owner
 
     def __enter__(self) -> LogDirRestore:
         """Nothing more to prepare."""

@@ -267,7 +267,7 @@ class Shell:
         self._output = output
         self._list_views = views
         self._error = error
-        self._views = views()
+        self._views = views()  # thread: main
 
     def run(self, text: str) -> bool:
         """Run all statements (the last one may lack its semicolon); False, without the others, when one fails."""

@@ -33,9 +33,12 @@ class OngoingTransactions(Logging):
     """
 
     def __init__(self) -> None:
-        self._open: dict[int, tuple[int, int]] = {}  # producer id -> first and last offset of its open transaction
-        self._next_offset = -1  # batches below it are accounted for
-        self._last_batch: tuple[int, int] | None = None  # base offset and CRC of the last of them that was read
+        # producer id -> first and last offset of its open transaction
+        self._open: dict[int, tuple[int, int]] = {}  # thread: of its owner
+        # batches below it are accounted for
+        self._next_offset = -1  # thread: of its owner
+        # base offset and CRC of the last of them that was read
+        self._last_batch: tuple[int, int] | None = None  # thread: of its owner
 
     def last_stable_offset(self, replica: ReplicaDir, high_watermark: int) -> int:
         """The offset below which every transaction is decided, at most the high watermark.

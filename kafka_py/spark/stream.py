@@ -69,12 +69,12 @@ class KafkaMicroBatchStream(DataSourceStreamReader, SupportsTriggerAvailableNow,
         self._options = options
         self._columns = columns
         self._time = time
-        self._transport: Transport | None = None
-        self._initial_partition_offsets: PartitionOffsetMap | None = None
-        self._last_trigger_ms = 0
-        self._latest_partition_offsets: PartitionOffsetMap = {}
-        self._all_data_for_trigger_available_now: PartitionOffsetMap | None = None
-        self._is_trigger_available_now = False
+        self._transport: Transport | None = None  # thread: query
+        self._initial_partition_offsets: PartitionOffsetMap | None = None  # thread: query
+        self._last_trigger_ms = 0  # thread: query
+        self._latest_partition_offsets: PartitionOffsetMap = {}  # thread: query
+        self._all_data_for_trigger_available_now: PartitionOffsetMap | None = None  # thread: query
+        self._is_trigger_available_now = False  # thread: query
 
     def __reduce__(self) -> tuple[type[KafkaMicroBatchStream], tuple[KafkaSourceOptions, tuple[str, ...]]]:
         """Travels to executors as what read needs."""

@@ -139,7 +139,7 @@ class Lookup:
         self.keys = keys
         self._order = np.argsort(keys, kind="stable")
         self._sorted = keys[self._order]
-        self._answered = 0
+        self._answered = 0  # thread: of its owner
         self.position = np.full(len(keys), -1, np.int64)
         self.base_offset = np.full(len(keys), -1, np.int64)
         self.last_offset = np.full(len(keys), -1, np.int64)
@@ -357,12 +357,12 @@ class SegmentVerifier:
         self._work = work
         self._path = work.segment.path
         self._gaps = Gaps()
-        self._index: OffsetIndexCheck | None = None
-        self._time_index: TimeIndexCheck | None = None
+        self._index: OffsetIndexCheck | None = None  # thread: of its owner
+        self._time_index: TimeIndexCheck | None = None  # thread: of its owner
         self._txn_index = TxnIndexCheck(work)
         # the last offset so far, None where it is not known because of damage
-        self._last: int | None = work.segment.base_offset - 1
-        self._found_damage = False
+        self._last: int | None = work.segment.base_offset - 1  # thread: of its owner
+        self._found_damage = False  # thread: of its owner
 
     def findings(self) -> Iterator[Finding]:
         """All that is wrong with the segment, nothing if it was deleted or compacted meanwhile. Raises OSError."""

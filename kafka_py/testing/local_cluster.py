@@ -114,9 +114,9 @@ class LocalBroker:
         self.id = id
         self.home = home
         self.properties = dict(properties)
-        self.port = 0
-        self.metrics_port = 0
-        self._process: LocalProcess | None = None
+        self.port = 0  # thread: of its owner
+        self.metrics_port = 0  # thread: of its owner
+        self._process: LocalProcess | None = None  # thread: of its owner
         home.mkdir(parents=True, exist_ok=True)
 
     @property
@@ -196,8 +196,8 @@ class LocalCluster:
         self._temporary = home is None
         self.home = home or pathlib.Path(tempfile.mkdtemp(prefix="kafka_py-"))
         self._zookeeper_kind = zookeeper
-        self.zookeeper: LocalProcess | None = None
-        self.zookeeper_connect = "" if zookeeper in ("embedded", "real") else zookeeper
+        self.zookeeper: LocalProcess | None = None  # thread: of its owner
+        self.zookeeper_connect = "" if zookeeper in ("embedded", "real") else zookeeper  # thread: of its owner
         self.brokers = [
             LocalBroker(id, self.home / f"broker-{id}", self._properties(id, port, log_dirs, properties or {}))
             for id in range(brokers)

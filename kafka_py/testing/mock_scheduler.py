@@ -48,7 +48,7 @@ class MockScheduler(Scheduler):
         self.time = time
         self.tasks: list[MockTask] = []
         self._lock = ReentrantLock()
-        self._sequence = 0
+        self._sequence = 0  # guarded by: _lock
 
     @property
     def is_started(self) -> bool:
@@ -78,6 +78,7 @@ class MockScheduler(Scheduler):
                     self._push(task)
 
     def _push(self, task: MockTask) -> None:
+        """Keep the tasks in the order they fall due. Caller holds _lock."""
         self._sequence += 1
         task.sequence = self._sequence
         heapq.heappush(self.tasks, task)

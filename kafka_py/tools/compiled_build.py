@@ -44,7 +44,6 @@ MODULES = (
     "kafka_py.common.network.receive",
     "kafka_py.common.network.selectable",
     "kafka_py.common.network.selector",
-    "kafka_py.common.network.selector_closing",
     "kafka_py.common.network.selector_metrics",
     "kafka_py.common.network.send",
     "kafka_py.common.network.transport_layer",

@@ -48,11 +48,11 @@ class DefaultMessageFormatter:
     """
 
     def __init__(self) -> None:
-        self.print_timestamp = False
-        self.print_key = False
-        self.print_value = True
-        self.key_separator = b"\t"
-        self.line_separator = b"\n"
+        self.print_timestamp = False  # thread: main
+        self.print_key = False  # thread: main
+        self.print_value = True  # thread: main
+        self.key_separator = b"\t"  # thread: main
+        self.line_separator = b"\n"  # thread: main
 
     def init(self, props: Mapping[str, str]) -> None:
         def flag(name: str, default: bool) -> bool:
@@ -268,7 +268,7 @@ class ConsoleConsumer:
     def __init__(self, config: ConsumerConfig) -> None:
         self._config = config
         self._consumer = Consumer({"enable.auto.commit": config.group_id_passed, **config.props})
-        self.message_count = 0
+        self.message_count = 0  # thread: main
         self._metadata_timeout_s: float = _METADATA_TIMEOUT_S
         if config.timeout_ms > 0:
             self._metadata_timeout_s = min(_METADATA_TIMEOUT_S, config.timeout_ms / 1000)

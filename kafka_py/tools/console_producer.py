@@ -53,12 +53,12 @@ class LineMessageReader:
     """
 
     def __init__(self) -> None:
-        self.topic = ""
-        self.parse_key = False
-        self.key_separator = "\t"
-        self.ignore_error = False
-        self.line_number = 0
-        self._lines: BinaryIO = sys.stdin.buffer
+        self.topic = ""  # thread: main
+        self.parse_key = False  # thread: main
+        self.key_separator = "\t"  # thread: main
+        self.ignore_error = False  # thread: main
+        self.line_number = 0  # thread: main
+        self._lines: BinaryIO = sys.stdin.buffer  # thread: main
 
     def init(self, input_stream: BinaryIO, props: Mapping[str, str]) -> None:
         self._lines = input_stream
@@ -191,7 +191,7 @@ class NewShinyProducer:
     def __init__(self, props: Mapping[str, Any], sync: bool) -> None:
         self._producer = Producer(dict(props))
         self._sync = sync
-        self.failures = 0
+        self.failures = 0  # thread: main
 
     def send(self, record: ProducerRecord) -> None:
         while True:

@@ -6,7 +6,7 @@ That one place is what lets tests run without sleeping, the X-ray see each hand-
 
 from __future__ import annotations
 
-from kafka_py.utils.concurrent_collections import ConcurrentHashMap, ConcurrentSkipListMap, CopyOnWriteArrayList
+from kafka_py.utils.concurrent_collections import ConcurrentHashMap, CopyOnWriteArrayList
 from kafka_py.utils.concurrent_executors import (
     CancellationException,
     CompletableFuture,
@@ -52,7 +52,6 @@ __all__ = [
     "CompletableFuture",
     "ConcurrentHashMap",
     "ConcurrentLinkedQueue",
-    "ConcurrentSkipListMap",
     "Condition",
     "CopyOnWriteArrayList",
     "CountDownLatch",

@@ -49,18 +49,11 @@ class CompletableFuture(Generic[T]):
     """
 
     def __init__(self) -> None:
-        self._done = False
-        self._value: T | None = None
-        self._error: BaseException | None = None
-        self._callbacks: list[Callable[[T | None, BaseException | None], Any]] = []
+        self._done = False  # volatile: writer under _changed
+        self._value: T | None = None  # volatile: writer under _changed
+        self._error: BaseException | None = None  # volatile: writer under _changed
+        self._callbacks: list[Callable[[T | None, BaseException | None], Any]] = []  # guarded by: _changed
         self._changed = threading.Condition(_thread.allocate_lock())
-
-    @staticmethod
-    def completed_future(value: U) -> CompletableFuture[U]:
-        """A future that is complete from the start."""
-        future: CompletableFuture[U] = CompletableFuture()
-        future.complete(value)
-        return future
 
     @staticmethod
     def all_of(futures: Iterable[CompletableFuture[Any]]) -> CompletableFuture[None]:
@@ -116,10 +109,6 @@ class CompletableFuture(Generic[T]):
         """Whether the future was cancelled."""
         return isinstance(self._error, CancellationException)
 
-    def is_completed_exceptionally(self) -> bool:
-        """Whether a failure or a cancellation is there."""
-        return self._error is not None
-
     def _await(self, timeout_ms: float | None) -> None:
         deadline = None if timeout_ms is None else time.monotonic_ns() + int(timeout_ms * 1_000_000)
         with self._changed:
@@ -146,10 +135,6 @@ class CompletableFuture(Generic[T]):
     def join(self) -> T:
         """The result, waited for without limit; ExecutionException if it failed."""
         return self.get()
-
-    def get_now(self, value_if_absent: T) -> T:
-        """The result if it is there."""
-        return self.get() if self._done else value_if_absent
 
     def exception_now(self) -> BaseException | None:
         """The failure if there is one."""
@@ -193,24 +178,6 @@ class CompletableFuture(Generic[T]):
         self.when_complete(run)
         return result
 
-    def then_accept(self, fn: Callable[[T], Any]) -> CompletableFuture[None]:
-        """A future that completes when fn(result) has returned."""
-        return self.then_apply(lambda value: (fn(value), None)[1])
-
-    def then_compose(self, fn: Callable[[T], CompletableFuture[U]]) -> CompletableFuture[U]:
-        """The future that fn(result) answers, flattened."""
-        result: CompletableFuture[U] = CompletableFuture()
-        inner = self.then_apply(fn)
-
-        def run(value: CompletableFuture[U] | None, error: BaseException | None) -> None:
-            if error is not None or value is None:
-                result.complete_exceptionally(error or ValueError("no future to compose with"))
-            else:
-                value.when_complete(lambda v, e: result._finish(v, e))
-
-        inner.when_complete(run)
-        return result
-
 
 class Future(CompletableFuture[T]):
     """The result of a task given to a pool; cancelling it keeps the task from starting.
@@ -220,7 +187,7 @@ class Future(CompletableFuture[T]):
 
     def __init__(self, task: Callable[[], T]) -> None:
         super().__init__()
-        self.task = task
+        self.task = task  # volatile: whoever cancels it
 
     def run(self) -> None:
         """Run the task once and keep what it answers or raises."""
@@ -236,12 +203,11 @@ class _Pool(ABC):
     """What the two pools share: their threads and how they end."""
 
     def __init__(self, threads: int, thread_factory: ThreadFactory | None) -> None:
-        self.core_pool_size = threads
+        self.core_pool_size = threads  # volatile: writer under _changed
         self._factory: ThreadFactory = thread_factory or (lambda run: threading.Thread(target=run, daemon=True))
         self._threads: list[threading.Thread] = []
         self._changed = threading.Condition(_thread.allocate_lock())
-        self._shutdown = False
-        self._active = 0
+        self._shutdown = False  # volatile: writer under _changed
 
     def _add_thread(self) -> None:
         """One more worker, while there are fewer than asked for. Caller holds _changed.
@@ -276,10 +242,6 @@ class _Pool(ABC):
         self._threads.remove(threading.current_thread())
         return True
 
-    def is_shutdown(self) -> bool:
-        """Whether new tasks are refused."""
-        return self._shutdown
-
     def is_terminated(self) -> bool:
         """Whether the pool is shut down and its threads have ended."""
         return self._shutdown and not any(t.is_alive() for t in self._threads)
@@ -287,10 +249,6 @@ class _Pool(ABC):
     def get_pool_size(self) -> int:
         """How many threads have been started."""
         return len(self._threads)
-
-    def get_active_count(self) -> int:
-        """How many threads are running a task."""
-        return self._active
 
     def await_termination(self, timeout_ms: float) -> bool:
         """After a shutdown, wait for the threads to end; False if timeout_ms ran out first."""
@@ -339,12 +297,7 @@ class ThreadPoolExecutor(_Pool):
                         return
                     self._changed.wait()
                 future = self._tasks.popleft()
-                self._active += 1
-            try:
-                future.run()
-            finally:
-                with self._changed:
-                    self._active -= 1
+            future.run()
 
     def shutdown(self) -> None:
         """Refuse new tasks; the queued ones still run."""
@@ -371,10 +324,11 @@ class ScheduledFuture(Future[Any]):
     def __init__(self, pool: ScheduledThreadPoolExecutor, task: Callable[[], Any], due_ns: int, period_ns: int) -> None:
         super().__init__(task)
         self._pool = pool
-        self.due_ns = due_ns
+        self.due_ns = due_ns  # volatile: holder of the pool's _changed
         self.period_ns = period_ns
-        self.sequence = 0
-        self.queued = False  # in the pool's heap; guarded by the pool's _changed
+        # where in the pool's heap, and whether there
+        self.sequence = 0  # volatile: holder of the pool's _changed
+        self.queued = False  # volatile: holder of the pool's _changed
 
     def __lt__(self, other: ScheduledFuture) -> bool:
         return (self.due_ns, self.sequence) < (other.due_ns, other.sequence)
@@ -412,9 +366,10 @@ class ScheduledThreadPoolExecutor(_Pool):
 
     def __init__(self, threads: int, thread_factory: ThreadFactory | None = None) -> None:
         super().__init__(threads, thread_factory)
-        self._heap: list[ScheduledFuture] = []
-        self._cancelled = 0  # in the heap
-        self._sequence = 0
+        self._heap: list[ScheduledFuture] = []  # volatile: writer under _changed
+        # in the heap
+        self._cancelled = 0  # volatile: writer under _changed
+        self._sequence = 0  # guarded by: _changed
 
     def schedule(self, task: Callable[[], Any], delay_ms: float) -> ScheduledFuture:
         """Run the task once, delay_ms from now; RejectedExecutionException after shutdown."""
@@ -476,21 +431,16 @@ class ScheduledThreadPoolExecutor(_Pool):
                     continue
                 left_ns = self._heap[0].due_ns - time.monotonic_ns()
                 if left_ns <= 0:
-                    self._active += 1
                     return self._pop()
                 self._changed.wait(min(left_ns / 1e9, threading.TIMEOUT_MAX))
         return None
 
     def _work(self) -> None:
         while (future := self._next_due()) is not None:
-            try:
-                if future.is_periodic:
-                    self._run_periodic(future)
-                else:
-                    future.run()
-            finally:
-                with self._changed:
-                    self._active -= 1
+            if future.is_periodic:
+                self._run_periodic(future)
+            else:
+                future.run()
 
     def _run_periodic(self, future: ScheduledFuture) -> None:
         if future.is_done():

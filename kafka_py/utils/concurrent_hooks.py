@@ -127,8 +127,8 @@ class Gate:
     def __init__(self, selects: Callable[[str, object, object], bool] = lambda op, target, item: True) -> None:
         self._selects = selects
         self._changed = threading.Condition()
-        self._open = True
-        self._passes = 0
+        self._open = True  # volatile: writer under _changed
+        self._passes = 0  # guarded by: _changed
         self._held: dict[str, tuple[str, object, object]] = {}
 
     def before(self, op: str, target: object, item: object) -> None:

@@ -13,7 +13,6 @@ import _thread
 import threading
 import time
 from collections import deque
-from collections.abc import Callable
 from types import TracebackType
 from typing import Any, Generic, TypeVar
 
@@ -76,12 +75,6 @@ class ReentrantLock(_thread.RLock):  # type: ignore[misc]  # typeshed calls it f
         """Give back one hold; RuntimeError if we hold none."""
         self.release()
 
-    def lock_interruptibly(self) -> None:
-        """Wait for the lock, but leave with InterruptedException when interrupted."""
-        check_interrupted()
-        while not self.acquire(True, INTERRUPT_SLICE_S):
-            check_interrupted()
-
     def try_lock(self, timeout_ms: float = 0) -> bool:
         """Take the lock if it is free, or becomes free within timeout_ms."""
         if timeout_ms <= 0:
@@ -91,15 +84,6 @@ class ReentrantLock(_thread.RLock):  # type: ignore[misc]  # typeshed calls it f
     def is_held_by_current_thread(self) -> bool:
         """Whether the calling thread holds the lock."""
         return bool(self._is_owned())  # type: ignore[attr-defined]  # what threading.Condition uses too
-
-    def is_locked(self) -> bool:
-        """Whether any thread holds the lock."""
-        if self.is_held_by_current_thread():
-            return True
-        if self.acquire(False):
-            self.release()
-            return False
-        return True
 
     def new_condition(self) -> Condition:
         """A condition to await while this lock is held."""
@@ -155,10 +139,6 @@ class Condition:
                     if interrupted:
                         self.signal()  # it is for the next then
         return signalled
-
-    def await_nanos(self, nanos: int) -> bool:
-        """As await_, with the limit in nanoseconds."""
-        return self.await_(nanos / 1_000_000)
 
     def signal(self) -> None:
         """Wake the thread that has waited longest. Caller holds the lock, else RuntimeError."""
@@ -256,9 +236,9 @@ class ReentrantReadWriteLock:
         self.fair = fair
         self._changed = threading.Condition(_thread.allocate_lock())
         self._readers: dict[int, int] = {}
-        self._writer: int | None = None
-        self._write_holds = 0
-        self._waiting_writers = 0
+        self._writer: int | None = None  # volatile: writer under _changed
+        self._write_holds = 0  # guarded by: _changed
+        self._waiting_writers = 0  # guarded by: _changed
         self._read_lock = _ReadLock(self)
         self._write_lock = _WriteLock(self)
 
@@ -327,17 +307,9 @@ class ReentrantReadWriteLock:
         """Whether the calling thread is the writer."""
         return self._writer == get_ident()
 
-    def is_write_locked(self) -> bool:
-        """Whether any thread is the writer."""
-        return self._writer is not None
-
     def get_read_hold_count(self) -> int:
         """How often the calling thread holds the read lock."""
         return self._readers.get(get_ident(), 0)
-
-    def get_read_lock_count(self) -> int:
-        """How many read holds there are in all."""
-        return sum(list(self._readers.values()))
 
 
 class CountDownLatch:
@@ -349,7 +321,7 @@ class CountDownLatch:
     def __init__(self, count: int) -> None:
         if count < 0:
             raise ValueError("count < 0")
-        self._count = count
+        self._count = count  # volatile: writer under _zero
         self._zero = threading.Condition(_thread.allocate_lock())
 
     def count_down(self) -> None:
@@ -389,7 +361,7 @@ class Semaphore:
     """
 
     def __init__(self, permits: int) -> None:
-        self._permits = permits
+        self._permits = permits  # volatile: writer under _free
         self._free = threading.Condition(_thread.allocate_lock())
 
     def acquire(self) -> None:
@@ -401,25 +373,11 @@ class Semaphore:
                     check_interrupted()
             self._permits -= 1
 
-    def try_acquire(self, timeout_ms: float = 0) -> bool:
-        """Take a permit if one is free, or becomes free within timeout_ms."""
-        with self._free:
-            if self._permits <= 0 and timeout_ms > 0:
-                self._free.wait_for(lambda: self._permits > 0, timeout_ms / 1000)
-            if self._permits <= 0:
-                return False
-            self._permits -= 1
-            return True
-
     def release(self, permits: int = 1) -> None:
         """Give back permits."""
         with self._free:
             self._permits += permits
             self._free.notify(permits)
-
-    def available_permits(self) -> int:
-        """How many permits are free now."""
-        return self._permits
 
 
 class AtomicInteger:
@@ -432,7 +390,7 @@ class AtomicInteger:
     __slots__ = ("_lock", "_value")
 
     def __init__(self, initial_value: int = 0) -> None:
-        self._value = initial_value
+        self._value = initial_value  # volatile: writer under _lock
         self._lock = _thread.allocate_lock()
 
     def get(self) -> int:
@@ -483,13 +441,6 @@ class AtomicInteger:
             self._value -= 1
             return self._value
 
-    def get_and_decrement(self) -> int:
-        """Take one off and answer the old value."""
-        with self._lock:
-            old = self._value
-            self._value = old - 1
-            return old
-
     def compare_and_set(self, expected: int, value: int) -> bool:
         """Replace the value if it is the expected one; whether it was."""
         with self._lock:
@@ -497,12 +448,6 @@ class AtomicInteger:
                 return False
             self._value = value
             return True
-
-    def update_and_get(self, fn: Callable[[int], int]) -> int:
-        """Replace the value by fn of it and answer the new one."""
-        with self._lock:
-            self._value = fn(self._value)
-            return self._value
 
     def __repr__(self) -> str:
         return str(self._value)
@@ -528,7 +473,7 @@ class AtomicReference(Generic[T]):
     __slots__ = ("_lock", "_value")
 
     def __init__(self, initial_value: T) -> None:
-        self._value = initial_value
+        self._value = initial_value  # volatile: writer under _lock
         self._lock = _thread.allocate_lock()
 
     def get(self) -> T:

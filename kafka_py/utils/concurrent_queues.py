@@ -57,7 +57,8 @@ class ArrayBlockingQueue(Generic[T]):
         for _ in range(capacity):
             self._places.put(None)
         self._waiters: list[_thread.LockType] = []
-        self._waking = False  # somebody is on the way from its wait to the items
+        # somebody is on the way from its wait to the items
+        self._waking = False  # volatile: any
         self._turns = _thread.allocate_lock()  # free-threaded only: for the two above
 
     def _wake_in_order(self) -> None:
@@ -341,7 +342,7 @@ class LinkedBlockingDeque(Generic[T]):
     def __init__(self, name: str = "") -> None:
         self.name = name
         self._items: deque[T] = deque()
-        self._waiters = 0
+        self._waiters = 0  # volatile: writer under _not_empty
         self._not_empty = threading.Condition(_thread.allocate_lock())
 
     def _wake(self) -> None:
@@ -461,13 +462,6 @@ class LinkedBlockingDeque(Generic[T]):
 
     peek = peek_first
 
-    def peek_last(self) -> T | None:
-        """The last item, left where it is; None if there is none."""
-        try:
-            return self._items[-1]
-        except IndexError:
-            return None
-
     def remove(self, item: T) -> bool:
         """Remove one occurrence; whether there was one."""
         try:
@@ -545,15 +539,6 @@ class ConcurrentLinkedQueue(Generic[T]):
         except ValueError:
             return False
         return True
-
-    def remove_if(self, test: object) -> bool:
-        """Remove every item for which the callable answers true; whether any was removed."""
-        assert callable(test)
-        removed = False
-        for item in _snapshot(self._items):
-            if test(item):
-                removed |= self.remove(item)
-        return removed
 
     def size(self) -> int:
         """How many items there are."""

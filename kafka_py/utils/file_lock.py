@@ -30,9 +30,10 @@ class FileLock(Logging):
     def __init__(self, file: str | os.PathLike[str]) -> None:
         self.file = os.fspath(file)
         self._guard = ReentrantLock()
-        self._fd: int | None = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+        self._fd: int | None = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)  # guarded by: _guard
 
     def _control(self, command: int, kind: int) -> None:
+        """Ask the operating system; OSError if the lock was destroyed. Caller holds _guard."""
         if self._fd is None:
             raise OSError(errno.EBADF, "the lock was destroyed", self.file)
         fcntl.fcntl(self._fd, command, struct.pack(_FLOCK, kind, os.SEEK_SET, 0, 0, 0))

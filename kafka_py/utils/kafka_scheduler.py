@@ -54,7 +54,7 @@ class KafkaScheduler(Scheduler, Logging):
         self.thread_name_prefix = thread_name_prefix
         self.daemon = daemon
         self._lock = ReentrantLock()
-        self._executor: ScheduledThreadPoolExecutor | None = None
+        self._executor: ScheduledThreadPoolExecutor | None = None  # volatile: writer under _lock
         self._scheduler_thread_id = AtomicInteger(0)
 
     def startup(self) -> None:

@@ -133,8 +133,8 @@ class DailyRollingFileHandler(logging.FileHandler):
         self._suffix_format = date_pattern(date_pattern_text)
         super().__init__(path, mode="a" if append else "w", encoding="utf-8", delay=False)
         began = os.path.getmtime(path) if os.path.getsize(path) else None
-        self._suffix = self._suffix_at(began)
-        self._second = -1
+        self._suffix = self._suffix_at(began)  # volatile: holder of the handler's lock
+        self._second = -1  # volatile: holder of the handler's lock
 
     def _suffix_at(self, moment: float | None) -> str:
         return time.strftime(self._suffix_format, time.localtime(moment))

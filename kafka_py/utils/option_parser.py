@@ -27,14 +27,14 @@ class OptionSpec:
     def __init__(self, names: Sequence[str], description: str) -> None:
         self.names = tuple(names)
         self.description = description
-        self.argument = ""  # "", "required" or "optional"
-        self.argument_name = ""
-        self.type: Callable[[str], Any] = str
-        self.type_name = ""
-        self.defaults: list[Any] = []
-        self.separator: str | None = None
-        self.is_required = False
-        self.is_for_help = False
+        # "", "required" or "optional"
+        self.argument = ""  # thread: of its owner
+        self.argument_name = ""  # thread: of its owner
+        self.type: Callable[[str], Any] = str  # thread: of its owner
+        self.type_name = ""  # thread: of its owner
+        self.defaults: list[Any] = []  # thread: of its owner
+        self.separator: str | None = None  # thread: of its owner
+        self.is_required = False  # thread: of its owner
 
     def with_required_arg(self) -> OptionSpec:
         """The option takes an argument."""
@@ -70,11 +70,6 @@ class OptionSpec:
     def required(self) -> OptionSpec:
         """The option must be given."""
         self.is_required = True
-        return self
-
-    def for_help(self) -> OptionSpec:
-        """With this option, required ones may be missing."""
-        self.is_for_help = True
         return self
 
     def convert(self, text: str) -> list[Any]:
@@ -163,10 +158,6 @@ class OptionParser:
         self._by_name.update(dict.fromkeys(names, spec))
         return spec
 
-    def recognized_options(self) -> dict[str, OptionSpec]:
-        """All options by name."""
-        return dict(self._by_name)
-
     def find(self, name: str) -> OptionSpec:
         """The option of that name or abbreviation; OptionException if there is none or more than one."""
         if name in self._by_name:
@@ -211,8 +202,6 @@ class OptionParser:
             options.add(spec, [])
 
     def _check_required(self, options: OptionSet) -> None:
-        if any(spec.is_for_help for spec in options.specs()):
-            return
         missing = [s.display_name for s in self._specs if s.is_required and not options.has(s)]
         if missing:
             raise OptionException(f"Missing required option(s) [{', '.join(missing)}]")

@@ -40,7 +40,7 @@ class GilYielder:
 
     def __init__(self, interval_us: int = 100) -> None:
         self._interval_ns = interval_us * 1000
-        self._last_ns = _now()
+        self._last_ns = _now()  # thread: of its owner
 
     def maybe_yield(self) -> bool:
         """Yield if the interval has passed since the last time; whether it did."""

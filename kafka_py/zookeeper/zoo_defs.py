@@ -89,11 +89,3 @@ class Stat(NamedTuple):
     def get_version(self) -> int:
         """Count of writes to the data since the node was created."""
         return self.version
-
-    def get_ctime(self) -> int:
-        """When the node was created, in ms since 1970."""
-        return self.ctime
-
-    def get_ephemeral_owner(self) -> int:
-        """Session that owns the node, or 0."""
-        return self.ephemeral_owner

@@ -466,7 +466,8 @@ class ZooKeeper:
 
         def on_value(stat: Any) -> tuple[Code, Any]:
             if watch:
-                self._add_watch(self._exist_watches if stat is None else self._data_watches, full)
+                with self._watch_lock:
+                    (self._exist_watches if stat is None else self._data_watches).add(full)
             return (Code.NONODE, None) if stat is None else (Code.OK, stat_of(stat))
 
         self._client.call(Exists(full, watch), _Reply(callback, on_value))
@@ -477,7 +478,8 @@ class ZooKeeper:
 
         def on_value(value: Any) -> tuple[Code, Any]:
             if watch:
-                self._add_watch(self._data_watches, full)
+                with self._watch_lock:
+                    self._data_watches.add(full)
             return Code.OK, (value[0], stat_of(value[1]))
 
         self._client.call(GetData(full, watch), _Reply(callback, on_value))
@@ -488,7 +490,8 @@ class ZooKeeper:
 
         def on_value(value: Any) -> tuple[Code, Any]:
             if watch:
-                self._add_watch(self._child_watches, full)
+                with self._watch_lock:
+                    self._child_watches.add(full)
             return Code.OK, (list(value[0]), stat_of(value[1]))
 
         self._client.call(GetChildren2(full, watch), _Reply(callback, on_value))
@@ -583,14 +586,10 @@ class ZooKeeper:
     def _dispatch(self, event: WatchedEvent) -> None:
         self._client.handler.dispatch_callback(Callback("watch", self._watcher, (event,)))
 
-    def _add_watch(self, watches: set[str], full: str) -> None:
-        with self._watch_lock:
-            watches.add(full)
-
     def _set_watches(self) -> None:
         """Ask the server to watch again all that was watched; what changed meanwhile it tells at once."""
-        watches = (self._data_watches, self._exist_watches, self._child_watches)
         with self._watch_lock:
+            watches = (self._data_watches, self._exist_watches, self._child_watches)
             requests = list(_SetWatches.in_pieces(self._client.last_zxid, *watches))
         for request in requests:
             self._client.call(request, _Reply(lambda code, result: None))

@@ -122,7 +122,7 @@ class TestHistogram:
         assert histogram.std_dev == pytest.approx(288.8194, abs=0.001)
         snapshot = histogram.snapshot()
         assert snapshot.size() == 1000
-        assert snapshot.get_median() == 500.5
+        assert snapshot.get_value(0.5) == 500.5
         assert snapshot.get_value(0.99) == pytest.approx(990.99)
         histogram.clear()
         assert (histogram.count, histogram.min, histogram.max, histogram.mean, histogram.std_dev) == (0, 0, 0, 0, 0)
@@ -207,13 +207,12 @@ def test_kafka_timer(time: MockTime) -> None:
     timer.update(7)
     timer.update(-1)
     timer.update_nanos(-1)
-    assert timer.time_call(lambda: 5) == 5
-    assert timer.count == 5
+    assert timer.count == 4
     timer.tick()
     values = {name: read() for name, read in timer.attributes().items()}
-    assert (values["LatencyUnit"], values["EventType"], values["Count"]) == ("MILLISECONDS", "calls", 5)
+    assert (values["LatencyUnit"], values["EventType"], values["Count"]) == ("MILLISECONDS", "calls", 4)
     assert timer.snapshot().get_value(1.0) == 1000
-    assert timer.mean_rate == pytest.approx(5 / 1.004)
+    assert timer.mean_rate == pytest.approx(4 / 1.004)
     assert timer.std_dev > 0
     assert (timer.one_minute_rate, timer.five_minute_rate, timer.fifteen_minute_rate) == (0, 0, 0)
 

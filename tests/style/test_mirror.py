@@ -1,4 +1,4 @@
-"""A class that says it mirrors a Scala class is whole: each member is here, or listed as left out."""
+"""A class that says it mirrors one of Kafka's is whole: each member is here, or listed as left out."""
 
 from __future__ import annotations
 
@@ -10,15 +10,17 @@ import inspect
 import pathlib
 import pkgutil
 import re
+import sys
 
 import pytest
 
 import kafka_py
-from tests.style.sources import nodes_of
+from tests.style.sources import nodes_of, tree_of
 
 ROOT = pathlib.Path(__file__).parents[2]
 VERSIONS = ("1.1.1", "3.7.1")
 NEEDS_EXTRA = {"kafka_py.spark"}  # imported only where pyspark and pyarrow are installed
+REWRITTEN = ("kafka_py.common.requests.", "kafka_py.common.protocol.")  # to declared messages
 Index = dict[tuple[str, str], set[str]]
 
 
@@ -27,20 +29,21 @@ def snake(name: str) -> str:
     return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower()
 
 
-def scala_index(version: str) -> Index:
-    """(package, owner) -> names of its defs, from the table of the originals' names."""
+def index_of(version: str) -> Index:
+    """(package, owner) -> names of its methods, from the tables of the originals' names."""
     index: Index = collections.defaultdict(set)
-    for row in (ROOT / f"docs/scala-{version}.tsv").read_text().splitlines():
-        path, kind, owner, name, _ = row.split("\t")
-        package = path.split("/scala/")[1].rsplit("/", 1)[0].replace("/", ".")
-        if kind == "def":
-            index[package, owner].add(name)
-        else:
-            index[package, f"{owner}.{name}".lstrip(".")]
+    for language in ("scala", "java"):
+        for row in (ROOT / f"docs/{language}-{version}.tsv").read_text().splitlines():
+            path, kind, owner, name, _ = row.split("\t")
+            package = path.split(f"/{language}/")[1].rsplit("/", 1)[0].replace("/", ".")
+            if kind == "def":
+                index[package, owner].add(name)
+            else:
+                index[package, f"{owner}.{name}".lstrip(".")]
     return index
 
 
-INDEX = {version: scala_index(version) for version in VERSIONS}
+INDEX = {version: index_of(version) for version in VERSIONS}
 
 
 def left_out_rows() -> dict[str, set[str]]:
@@ -75,7 +78,12 @@ def nested(cls: type) -> list[type]:
 
 
 CLASSES = python_classes()
-MIRRORS = [c for c in CLASSES if re.search(r"^Mirrors: kafka\.", inspect.cleandoc(vars(c).get("__doc__") or ""), re.M)]
+MIRRORS = [
+    c
+    for c in CLASSES
+    if re.search(r"^Mirrors: (org\.apache\.)?kafka\.", inspect.cleandoc(vars(c).get("__doc__") or ""), re.M)
+    and not c.__module__.startswith(REWRITTEN)
+]
 
 
 def field(doc: str, name: str) -> str:
@@ -95,7 +103,8 @@ def key_of(scala: str, index: Index) -> tuple[str, str] | None:
 
 def mirrored(cls: type) -> tuple[str, Index]:
     found = re.match(
-        r"(kafka[\w.]+)(?:.*@ *(\d\.\d\.\d))?", field(inspect.cleandoc(cls.__doc__ or ""), "Mirrors").strip()
+        r"((?:org\.apache\.)?kafka[\w.]+)(?:.*@ *(\d\.\d\.\d))?",
+        field(inspect.cleandoc(cls.__doc__ or ""), "Mirrors").strip(),
     )
     assert found, f"{cls}: Mirrors: names no class"
     return found[1], INDEX[found[2] or "1.1.1"]
@@ -110,25 +119,46 @@ def test_mirrored_class_is_whole(cls: type) -> None:
     left_out = set(re.findall(r"\w+", re.split(r" -- | — ", field(doc, "Left out"))[0])) | LEFT_OUT[scala]
     here = set().union(*(vars(base) for base in cls.__mro__ if base is not object)) | init_attributes(cls)
     missing = {m for m in index[key] if not python_names(m) & here} - {"this", "apply"}
-    assert missing - left_out == set(), "in Scala, not in Python, not listed as left out"
+    assert missing - left_out == set(), "in Kafka, not in Python, not listed as left out"
 
 
-PYTHON_FORMS = {"toString": {"__str__", "__repr__"}, "equals": {"__eq__"}, "hashCode": {"__hash__"}}
+PYTHON_FORMS = {
+    "toString": {"__str__", "__repr__"},
+    "equals": {"__eq__"},
+    "hashCode": {"__hash__"},
+    "iterator": {"__iter__"},
+}
 
 
 def python_names(scala_member: str) -> set[str]:
-    """What a member may be called here: snake_case, private or not, a setter as its property, Object's as dunders."""
+    """What a member may be called here: snake_case, private or not, a getter as its property, Object's as dunders."""
     name = snake(scala_member).rstrip("_")
-    return {name, f"_{name}", f"{name}_"} | PYTHON_FORMS.get(scala_member, set())
+    return {name, f"_{name}", f"{name}_", name.removeprefix("get_")} | PYTHON_FORMS.get(scala_member, set())
 
 
 def init_attributes(cls: type) -> set[str]:
     return set().union(*(own_attributes(base) for base in cls.__mro__ if base.__module__.startswith("kafka_py")))
 
 
-@functools.cache
 def own_attributes(cls: type) -> set[str]:
-    return set(re.findall(r"self\.(\w+)", inspect.getsource(cls)))
+    module = sys.modules[cls.__module__]
+    return attributes_in(pathlib.Path(module.__file__ or "")).get(cls.__qualname__, set())
+
+
+@functools.cache
+def attributes_in(path: pathlib.Path) -> dict[str, set[str]]:
+    """Qualified name of each class of the file -> what is read or set of its self."""
+    lines = path.read_text().splitlines()
+    found: dict[str, set[str]] = {}
+
+    def look(body: list[ast.stmt], within: str) -> None:
+        for cls in [n for n in body if isinstance(n, ast.ClassDef)]:
+            text = "\n".join(lines[cls.lineno : cls.end_lineno])
+            found[within + cls.name] = set(re.findall(r"self\.(\w+)", text))
+            look(cls.body, f"{within}{cls.name}.")
+
+    look(tree_of(path).body, "")
+    return found
 
 
 def test_left_out_rows_name_real_members_that_are_not_here() -> None:

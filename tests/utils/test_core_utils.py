@@ -110,7 +110,7 @@ def test_in_lock() -> None:
     assert not lock.is_held_by_current_thread()
     assert in_read_lock(shared, shared.get_read_hold_count) == 1
     assert in_write_lock(shared, shared.is_write_locked_by_current_thread)
-    assert not shared.is_write_locked()
+    assert not shared.is_write_locked_by_current_thread()
 
 
 @pytest.mark.ported("CoreUtilsTest.testUrlSafeBase64EncodeUUID")

@@ -293,7 +293,7 @@ class ConfigDef:
         """An empty table, or a copy of another one that can be extended on its own."""
         self._config_keys: dict[str, ConfigDef.ConfigKey] = dict(base._config_keys) if base else {}
         self._groups: list[str] = list(base._groups) if base else []
-        self._configs_with_no_parent: set[str] | None = None
+        self._configs_with_no_parent: set[str] | None = None  # volatile: whoever asks first
 
     def names(self) -> set[str]:
         """The names of all options."""

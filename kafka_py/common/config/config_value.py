@@ -27,10 +27,10 @@ class ConfigValue:
     ) -> None:
         """Start visible and, by default, without errors."""
         self._name = name
-        self._value = value
-        self._recommended_values = list(recommended_values)
+        self._value = value  # thread: of its owner
+        self._recommended_values = list(recommended_values)  # thread: of its owner
         self._error_messages = list(error_messages)
-        self._visible = True
+        self._visible = True  # thread: of its owner
 
     def name(self) -> str:
         """The option."""

@@ -38,7 +38,7 @@ class KafkaMetric:
         self._lock = lock
         self._metric_name = metric_name
         self._provider = provider
-        self._config = config
+        self._config = config  # volatile: writer under _lock
         self._time = time
 
     def metric_name(self) -> MetricName:

@@ -17,8 +17,8 @@ class MetricConfig:
     """Sampling, tags and quota of a metric.
 
     Mirrors: org.apache.kafka.common.metrics.MetricConfig
-    Differs: getters are the plain attributes quota, samples, event_window, time_window_ms, tags, record_level; the
-    fluent setters carry the prefix `with_`.
+    Differs: getters are the plain attributes quota, samples, event_window, time_window_ms, tags, record_level; what the
+    fluent setters set is given to the constructor.
     """
 
     def __init__(
@@ -38,35 +38,3 @@ class MetricConfig:
         self.quota = quota
         self.tags: dict[str, str] = dict(tags or {})
         self.record_level = record_level
-
-    def with_quota(self, quota: Quota | None) -> MetricConfig:
-        """Set the quota."""
-        self.quota = quota
-        return self
-
-    def with_samples(self, samples: int) -> MetricConfig:
-        """Set the number of windows; ValueError below 1."""
-        if samples < 1:
-            raise ValueError("The number of samples must be at least 1.")
-        self.samples = samples
-        return self
-
-    def with_event_window(self, event_window: int) -> MetricConfig:
-        """Set after how many events a window is full."""
-        self.event_window = event_window
-        return self
-
-    def with_time_window(self, window_ms: int) -> MetricConfig:
-        """Set how long a window is."""
-        self.time_window_ms = window_ms
-        return self
-
-    def with_tags(self, tags: Mapping[str, str]) -> MetricConfig:
-        """Set the tags every metric gets."""
-        self.tags = dict(tags)
-        return self
-
-    def with_record_level(self, record_level: RecordingLevel) -> MetricConfig:
-        """Set which sensors record."""
-        self.record_level = record_level
-        return self

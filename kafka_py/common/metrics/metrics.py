@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from types import TracebackType
 
-from kafka_py.common.metric_name import MetricName, MetricNameTemplate
+from kafka_py.common.metric_name import MetricName
 from kafka_py.common.metrics.kafka_metric import KafkaMetric, MetricValueProvider
 from kafka_py.common.metrics.metric_config import MetricConfig
 from kafka_py.common.metrics.metrics_reporter import MetricsReporter
@@ -61,16 +61,6 @@ class Metrics:
     ) -> MetricName:
         """A name with the registry's own tags added."""
         return MetricName(name, group, description, {**self._config.tags, **(tags or {})})
-
-    def metric_instance(self, template: MetricNameTemplate, tags: Mapping[str, str] | None = None) -> MetricName:
-        """A name made from a template; ValueError unless the tags are the template's."""
-        given = set(tags or {}) | set(self._config.tags)
-        if given != template.tags:
-            raise ValueError(
-                f"For '{template.name}', runtime-defined metric tags do not match the tags in the template. "
-                f"Runtime = {sorted(given)} Template = {sorted(template.tags)}"
-            )
-        return self.metric_name(template.name, template.group, template.description, tags)
 
     def config(self) -> MetricConfig:
         """The configuration of metrics that bring none."""

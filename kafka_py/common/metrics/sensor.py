@@ -48,11 +48,11 @@ class Sensor:
         self._name = name
         self._parents = tuple(parents)
         self._metrics: list[KafkaMetric] = []
-        self._stats: tuple[Stat, ...] = ()
+        self._stats: tuple[Stat, ...] = ()  # guarded by: lock
         self._config = config
         self._time = time
         self._inactive_sensor_expiration_time_ms = inactive_sensor_expiration_time_seconds * 1000
-        self._last_record_time = time.milliseconds()
+        self._last_record_time = time.milliseconds()  # volatile: any
         self._recording_level = recording_level
         self.lock = ReentrantLock()
         self._check_forest(set())

@@ -47,8 +47,8 @@ class DefaultChannelMetadataRegistry(ChannelMetadataRegistry):
     """
 
     def __init__(self) -> None:
-        self._cipher_information: CipherInformation | None = None
-        self._client_information: ClientInformation | None = None
+        self._cipher_information: CipherInformation | None = None  # thread: poller
+        self._client_information: ClientInformation | None = None  # thread: poller
 
     def register_cipher_information(self, cipher_information: CipherInformation) -> None:
         """Note the cipher unless one is known."""

@@ -22,7 +22,7 @@ class IdleExpiryManager:
     def __init__(self, time: Time, connections_max_idle_ms: int) -> None:
         self._connections_max_idle_nanos = connections_max_idle_ms * 1_000_000
         self.lru_connections: collections.OrderedDict[str, int] = collections.OrderedDict()
-        self._next_idle_close_check_time = time.nanoseconds() + self._connections_max_idle_nanos
+        self._next_idle_close_check_time = time.nanoseconds() + self._connections_max_idle_nanos  # thread: poller
 
     def update(self, connection_id: str, current_time_nanos: int) -> None:
         """The connection was active now."""

@@ -42,6 +42,8 @@ class ChannelMuteState(enum.Enum):
     MUTED_AND_THROTTLED = 3
     MUTED_AND_THROTTLED_AND_RESPONSE_PENDING = 4
 
+    __hash__ = object.__hash__  # members are looked for in TRANSITIONS; Enum hashes their names
+
 
 class ChannelMuteEvent(enum.Enum):
     """What the socket server tells a channel.
@@ -53,6 +55,8 @@ class ChannelMuteEvent(enum.Enum):
     RESPONSE_SENT = 1
     THROTTLE_STARTED = 2
     THROTTLE_ENDED = 3
+
+    __hash__ = object.__hash__  # as above
 
 
 _ChannelMuteState = ChannelMuteState
@@ -70,8 +74,6 @@ TRANSITIONS: Final[dict[ChannelMuteEvent, dict[ChannelMuteState, ChannelMuteStat
     ChannelMuteEvent.THROTTLE_STARTED: {_PENDING: _BOTH},
     ChannelMuteEvent.THROTTLE_ENDED: {_THROTTLED: _MUTED, _BOTH: _PENDING},
 }
-_REQUEST_RECEIVED: Final = ChannelMuteEvent.REQUEST_RECEIVED
-_RESPONSE_SENT: Final = ChannelMuteEvent.RESPONSE_SENT
 
 
 class KafkaChannel:
@@ -120,23 +122,27 @@ class KafkaChannel:
         self.id = id
         self.transport_layer = transport_layer
         self._authenticator_creator = authenticator_creator
-        self._authenticator = authenticator_creator()
-        self.network_thread_time_nanos = 0
+        self._authenticator = authenticator_creator()  # thread: poller
+        self.network_thread_time_nanos = 0  # thread: poller
         self._max_receive_size = max_receive_size
         self._memory_pool = memory_pool
         self._metadata_registry = metadata_registry
-        self._receive: NetworkReceive | None = None
-        self.current_send: Send | None = None  # set through set_send and begin_send
-        self._disconnected = False
-        self._mute_state = _NOT_MUTED
-        self.present_state = ChannelState.NOT_CONNECTED  # set through set_state
-        self._remote_address: str | None = None
-        self._successful_authentications = 0
-        self._mid_write = False
-        self._last_reauthentication_start_nanos = 0
-        self._was_ready = False  # ready() once true stays true until a re-authentication begins
-        self._peer_host: str | None = None
-        self.session: object = None  # the owner's: what it worked out once for this connection
+        self._receive: NetworkReceive | None = None  # thread: poller
+        # set through set_send and begin_send
+        self.current_send: Send | None = None  # thread: poller
+        self._disconnected = False  # thread: poller
+        self._mute_state = _NOT_MUTED  # thread: poller
+        # set through set_state
+        self.present_state = ChannelState.NOT_CONNECTED  # thread: poller
+        self._remote_address: str | None = None  # thread: poller
+        self._successful_authentications = 0  # thread: poller
+        self._mid_write = False  # thread: poller
+        self._last_reauthentication_start_nanos = 0  # thread: poller
+        # ready() once true stays true until a re-authentication begins
+        self._was_ready = False  # thread: poller
+        self._peer_host: str | None = None  # thread: poller
+        # the owner's: what it worked out once for this connection
+        self.session: object = None  # thread: poller
 
     def close(self) -> None:
         """Close transport, authenticator, unfinished receive and registry. Raises the first error, after all four."""
@@ -239,16 +245,10 @@ class KafkaChannel:
 
     def handle_channel_mute_event(self, event: ChannelMuteEvent) -> None:
         """Move the mute state. Raises IllegalStateException when the event cannot happen in this state."""
-        state = self._mute_state
-        if event is _REQUEST_RECEIVED and state is _MUTED:
-            self._mute_state = _PENDING
-        elif event is _RESPONSE_SENT and state is _PENDING:
-            self._mute_state = _MUTED
-        else:
-            after = TRANSITIONS[event].get(state)
-            if after is None:
-                raise IllegalStateException(f"Cannot transition from {state.name} for {event.name}")
-            self._mute_state = after
+        after = TRANSITIONS[event].get(self._mute_state)
+        if after is None:
+            raise IllegalStateException(f"Cannot transition from {self._mute_state.name} for {event.name}")
+        self._mute_state = after
 
     def mute_state(self) -> ChannelMuteState:
         """The mute state."""

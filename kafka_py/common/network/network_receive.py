@@ -50,7 +50,7 @@ class NetworkReceive(Receive):
         self._source = source
         self._pool = memory_pool
         if buffer is not None:
-            self.received_payload = buffer
+            self.received_payload = buffer  # handoff: poller -> handler
 
     def source(self) -> str:
         """The connection's id."""

@@ -48,7 +48,7 @@ class NetworkSend(Send):
         total = 0
         for part in parts:
             total += len(part) if isinstance(part, _BYTES) else part.size_in_bytes()
-        self._size = self._remaining = total + 4
+        self._size = self._remaining = total + 4  # handoff: handler -> poller
         if isinstance(first, (bytes, bytearray)) and len(first) < _JOIN_BELOW:
             self._parts = [_PACK_SIZE(total) + first, *parts[1:]]
         else:

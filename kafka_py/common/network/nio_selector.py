@@ -46,16 +46,14 @@ class SelectionKey:
         self.selector = selector
         self.channel = channel
         self.fd = channel.fileno()
-        self.interest = interest
-        self.registered = 0  # the events that epoll has been told
-        self.early = False  # it left epoll because data came before it was wanted
-        self.ready = 0
-        self.valid = True
+        self.interest = interest  # thread: poller
+        # the events that epoll has been told
+        self.registered = 0  # thread: poller
+        # it left epoll because data came before it was wanted
+        self.early = False  # thread: poller
+        self.ready = 0  # thread: poller
+        self.valid = True  # thread: poller
         self.attachment: Any = None
-
-    def interest_ops(self) -> int:
-        """The operations selected for."""
-        return self.interest
 
     def add(self, ops: int) -> None:
         """Select for ``ops`` too."""
@@ -84,10 +82,6 @@ class SelectionKey:
     def is_writable(self) -> bool:
         """Whether the last select found room to write."""
         return bool(self.ready & OP_WRITE)
-
-    def is_connectable(self) -> bool:
-        """Whether the last select found that a connect has ended."""
-        return bool(self.ready & OP_CONNECT)
 
     def is_acceptable(self) -> bool:
         """Whether the last select found a connection to accept."""
@@ -140,8 +134,9 @@ class NioSelector:
         self._wakeup: _Wakeup | None = _Wakeup(self._wakeup_fd)  # volatile: poller
         # Edge-triggered: each write is told once, so nobody has to read the descriptor empty again.
         self._epoll.register(self._wakeup_fd, _IN | select.EPOLLET)
-        self._expected: list[SelectionKey] = []  # thread: poller; to be taken for readable by the next select
-        self._on_trial: list[SelectionKey] = []  # thread: poller; those of the last select
+        # to be taken for readable by the next select, and those of the last one
+        self._expected: list[SelectionKey] = []  # thread: poller
+        self._on_trial: list[SelectionKey] = []  # thread: poller
         self._sleeping = False  # volatile: poller
         self._woken = False  # volatile: any
         self._written = False  # volatile: any
@@ -261,10 +256,6 @@ class NioSelector:
                 self.tell(key)
             key.early = not key.registered
         self._on_trial.clear()
-
-    def select_now(self) -> list[SelectionKey]:
-        """Keys that are ready, without waiting."""
-        return self.select(0)
 
     def wakeup(self) -> bool:
         """Make the select that sleeps return, or the next one not sleep; whether one slept and nobody woke it yet."""

@@ -78,7 +78,7 @@ class PlaintextChannelBuilder(ChannelBuilder):
     def __init__(self, listener_name: ListenerName | None) -> None:
         """``listener_name`` is None at the connecting end."""
         self._listener_name = listener_name
-        self._configs: Mapping[str, Any] = {}
+        self._configs: Mapping[str, Any] = {}  # volatile: configure
 
     def configure(self, configs: Mapping[str, Any]) -> None:
         """Take the configs of the listener."""

@@ -35,10 +35,12 @@ class PlaintextTransportLayer(TransportLayer):
     def __init__(self, key: SelectionKey) -> None:
         self._key = key
         self._socket = key.channel
-        self.ahead = _NO_BYTES  # what was read and not yet used is ahead[ahead_pos:ahead_end]
-        self.ahead_pos = 0
-        self.ahead_end = 0
-        self._owned = False  # whether `ahead` is ours, or the selector's scratch, lent
+        # what was read and not yet used is ahead[ahead_pos:ahead_end]
+        self.ahead = _NO_BYTES  # thread: poller
+        self.ahead_pos = 0  # thread: poller
+        self.ahead_end = 0  # thread: poller
+        # whether `ahead` is ours, or the selector's scratch, lent
+        self._owned = False  # thread: poller
 
     def ready(self) -> bool:
         """Always: there is no handshake."""

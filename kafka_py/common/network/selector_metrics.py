@@ -36,8 +36,8 @@ class ThreadSensor:
 
     def __init__(self, name: str, now_ms: int, window_ms: int, samples: int) -> None:
         self.name = name
-        self.count = 0
-        self.total = 0.0
+        self.count = 0  # thread: poller
+        self.total = 0.0  # thread: poller
         self._window_ms = window_ms
         # each: start, count, sum, maximum; the newest last
         self._samples: collections.deque[list[float]] = collections.deque([[now_ms, 0, 0, 0]], maxlen=max(samples, 1))
@@ -134,8 +134,9 @@ class IntGaugeSuite(Generic[K]):
         self._max_entries = max_entries
         self._counts: dict[K, int] = {}
         self._gauges: dict[K, MetricName] = {}
-        self._has_changed = False  # which things there are, since the last update_gauges
-        self._closed = False
+        # which things there are, since the last update_gauges
+        self._has_changed = False  # thread: poller
+        self._closed = False  # thread: poller
 
     def increment(self, key: K) -> None:
         """One more; beyond the bound of entries new keys are not counted."""

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kafka_py.common.network.cipher_information import CipherInformation
     from kafka_py.common.network.client_information import ClientInformation
     from kafka_py.common.network.kafka_channel import KafkaChannel
-    from kafka_py.common.network.selector_closing import SelectorClosing
+    from kafka_py.common.network.selector import Selector
     from kafka_py.common.network.selector_metrics import SelectorMetrics
 
 
@@ -45,8 +45,8 @@ class SelectorChannelMetadataRegistry(ChannelMetadataRegistry):
 
     def __init__(self, sensors: SelectorMetrics) -> None:
         self._sensors = sensors
-        self._cipher_information: CipherInformation | None = None
-        self._client_information: ClientInformation | None = None
+        self._cipher_information: CipherInformation | None = None  # thread: poller
+        self._client_information: ClientInformation | None = None  # thread: poller
 
     def register_cipher_information(self, cipher_information: CipherInformation) -> None:
         """Count this connection under its cipher, and no longer under the one before."""
@@ -90,11 +90,11 @@ class DelayedAuthenticationFailureClose:
     Mirrors: org.apache.kafka.common.network.Selector.DelayedAuthenticationFailureClose @ 3.7.1
     """
 
-    def __init__(self, selector: SelectorClosing, channel: KafkaChannel, end_time_nanos: int) -> None:
+    def __init__(self, selector: Selector, channel: KafkaChannel, end_time_nanos: int) -> None:
         self._selector = selector
         self._channel = channel
         self._end_time_nanos = end_time_nanos
-        self._closed = False
+        self._closed = False  # thread: poller
 
     def try_close(self, current_time_nanos: int) -> bool:
         """Close it if its time has come; whether it is closed."""

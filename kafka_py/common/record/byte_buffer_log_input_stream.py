@@ -28,7 +28,7 @@ class ByteBufferLogInputStream:
     def __init__(self, buffer: memoryview, max_message_size: int = _INT_MAX) -> None:
         self._buffer = buffer
         self._max_message_size = max_message_size
-        self._position = 0
+        self._position = 0  # thread: of its owner
 
     def next_batch(self) -> DefaultRecordBatch | ByteBufferLegacyRecordBatch | None:
         """Return the next batch, None if no complete one is left; CorruptRecordException for size or magic."""

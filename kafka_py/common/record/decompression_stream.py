@@ -32,8 +32,8 @@ class DecompressionStream(ABC):
     __slots__ = ("_data", "_position")
 
     def __init__(self) -> None:
-        self._data: bytes = b""
-        self._position = 0
+        self._data: bytes = b""  # thread: of its owner
+        self._position = 0  # thread: of its owner
 
     @abstractmethod
     def next_chunk(self) -> bytes:
@@ -142,7 +142,7 @@ class BytesInputStream(DecompressionStream):
 
     def __init__(self, buffer: memoryview) -> None:
         super().__init__()
-        self._rest: memoryview | None = buffer
+        self._rest: memoryview | None = buffer  # thread: of its owner
 
     def next_chunk(self) -> bytes:
         """Return everything at once, then b""."""

@@ -16,7 +16,6 @@ from kafka_py.common.header.internals.record_header import RecordHeader
 from kafka_py.common.record.record import Record
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.utils.byte_utils import ByteUtils
-from kafka_py.common.utils.crc32c import Crc32C
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -282,15 +281,6 @@ class DefaultRecord(Record):
         key_size = -1 if key is None else len(key)
         value_size = -1 if value is None else len(value)
         return DefaultRecord.MAX_RECORD_OVERHEAD + _size_of(key_size, value_size, headers)
-
-    @staticmethod
-    def compute_partial_checksum(timestamp: int, serialized_key_size: int, serialized_value_size: int) -> int:
-        """Return the checksum that producers report for a magic 2 record, which has none of its own."""
-        return Crc32C.compute(
-            (timestamp & _LONG_MASK).to_bytes(8, "big")
-            + (serialized_key_size & 0xFFFFFFFF).to_bytes(4, "big")
-            + (serialized_value_size & 0xFFFFFFFF).to_bytes(4, "big")
-        )
 
     @staticmethod
     def _size_of_body_in_bytes(

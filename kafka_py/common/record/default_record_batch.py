@@ -88,7 +88,7 @@ class DefaultRecordBatch(MutableRecordBatch):
         view = buffer if type(buffer) is memoryview else memoryview(buffer)
         self.buffer: memoryview = view
         if header is not None:
-            self.header: BatchHeader = header
+            self.header: BatchHeader = header  # thread: of its owner
         elif len(view) < 61:  # too short to be valid: ensure_valid says so, getters see zeros
             self.header = _unpack_header(bytes(view) + bytes(61 - len(view)))
         else:

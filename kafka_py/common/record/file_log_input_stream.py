@@ -51,7 +51,7 @@ class FileChannelRecordBatch(AbstractRecordBatch):
         self._position = position
         self._batch_size = batch_size
         self._header_batch: RecordBatch = self.to_memory_record_batch(header)
-        self._full_batch: RecordBatch | None = None
+        self._full_batch: RecordBatch | None = None  # thread: of its owner
 
     @abstractmethod
     def to_memory_record_batch(self, buffer: bytes | bytearray) -> RecordBatch:
@@ -230,7 +230,7 @@ class FileLogInputStream:
 
     def __init__(self, channel: FileChannel, start: int, end: int) -> None:
         self._channel = channel
-        self._position = start
+        self._position = start  # thread: of its owner
         self._end = end
 
     def next_batch(self) -> DefaultFileChannelRecordBatch | LegacyFileChannelRecordBatch | None:

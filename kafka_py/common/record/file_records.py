@@ -77,13 +77,14 @@ class FileRecords(AbstractRecords):
     TimestampAndOffset: TypeAlias = TimestampAndOffset
 
     def __init__(self, file: Path, channel: FileChannel, start: int, end: int, is_slice: bool) -> None:
-        self._file = file
+        self._file = file  # volatile: renamer under Log.lock
         self._channel = channel
         self._start = start
         self._end = end
         self._is_slice = is_slice
         if is_slice:
-            self._size = end - start  # no look at the file: a slice is made per fetched partition
+            # no look at the file: a slice is made per fetched partition
+            self._size = end - start  # volatile: writer under Log.lock
         else:
             limit = min(channel.size(), end)
             self._size = limit - start
@@ -144,12 +145,7 @@ class FileRecords(AbstractRecords):
 
     def append(self, records: MemoryRecords) -> int:
         """Write all bytes at the end; return the count. OSError leaves the known size as it was."""
-        channel = self._channel
-        buffer = records.buffer
-        size = len(buffer)
-        written = channel.write(buffer)
-        while written < size:
-            written += channel.write(buffer[written:])
+        written = records.write_fully_to(self._channel)
         self._size += written
         return written
 

@@ -38,9 +38,9 @@ class GzipInputStream(DecompressionStream):
         if bytes(buffer[:3]) != _HEADER[:3]:
             raise OSError("Not in GZIP format")
         self._input = buffer
-        self._offset = 0
-        self._tail: bytes = b""
-        self._decompressor = zlib.decompressobj(_GZIP_WBITS)
+        self._offset = 0  # thread: of its owner
+        self._tail: bytes = b""  # thread: of its owner
+        self._decompressor = zlib.decompressobj(_GZIP_WBITS)  # thread: of its owner
 
     def next_chunk(self) -> bytes:
         """Return the next bytes; OSError for damaged data, EOFError if the input ends too early."""
@@ -82,8 +82,8 @@ class GzipOutputStream:
     def __init__(self, out: ByteBufferOutputStream) -> None:
         self._out = out
         self._compressor = zlib.compressobj(wbits=_RAW_WBITS)
-        self._crc = 0
-        self._size = 0
+        self._crc = 0  # thread: of its owner
+        self._size = 0  # thread: of its owner
         out.write(_HEADER)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:

@@ -49,12 +49,12 @@ class KafkaLZ4BlockInputStream(DecompressionStream):
     ) -> None:
         super().__init__()
         self._in = buffer
-        self._offset = 0
+        self._offset = 0  # thread: of its owner
         self._ignore_flag_descriptor_checksum = ignore_flag_descriptor_checksum
         self._flg, self._max_block_size = self._read_header()
         self._buffer_supplier = buffer_supplier or BufferSupplier.NO_CACHING
-        self._decompression_buffer: bytearray | None = None
-        self._finished = False
+        self._decompression_buffer: bytearray | None = None  # thread: of its owner
+        self._finished = False  # thread: of its owner
 
     def ignore_flag_descriptor_checksum(self) -> bool:
         """Return whether the header checksum is left unchecked (magic 0: old clients wrote it wrong)."""

@@ -148,8 +148,8 @@ class KafkaLZ4BlockOutputStream:
         self._flg = FLG(0x70 if block_checksum else 0x60)
         self._max_block_size = bd.get_block_maximum_size()
         self._use_broken_flag_descriptor_checksum = use_broken_flag_descriptor_checksum
-        self._block = bytearray()
-        self._finished = False
+        self._block = bytearray()  # thread: of its owner
+        self._finished = False  # thread: of its owner
         self._write_header(bd)
 
     def use_broken_flag_descriptor_checksum(self) -> bool:

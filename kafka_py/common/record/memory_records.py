@@ -98,8 +98,8 @@ class MemoryRecords(AbstractRecords):
 
     def __init__(self, buffer: Buffer) -> None:
         self.buffer: memoryview = buffer if type(buffer) is memoryview else memoryview(buffer)
-        self._batches: list[MutableBatch] | None = None
-        self._valid_bytes = -1
+        self._batches: list[MutableBatch] | None = None  # thread: of its owner
+        self._valid_bytes = -1  # thread: of its owner
 
     @staticmethod
     def readable_records(buffer: Buffer) -> MemoryRecords:
@@ -441,13 +441,13 @@ class _FilterRun:
         self._max_record_batch_size = max_record_batch_size
         self._supplier = supplier
         self.out = ByteBufferOutputStream()
-        self._messages_read = 0
-        self._bytes_read = 0
-        self._messages_retained = 0
-        self._bytes_retained = 0
-        self._max_offset = -1
-        self._max_timestamp = RecordBatch.NO_TIMESTAMP
-        self._shallow_offset_of_max_timestamp = -1
+        self._messages_read = 0  # thread: of its owner
+        self._bytes_read = 0  # thread: of its owner
+        self._messages_retained = 0  # thread: of its owner
+        self._bytes_retained = 0  # thread: of its owner
+        self._max_offset = -1  # thread: of its owner
+        self._max_timestamp = RecordBatch.NO_TIMESTAMP  # thread: of its owner
+        self._shallow_offset_of_max_timestamp = -1  # thread: of its owner
 
     def filter_batch(self, batch: MutableBatch) -> None:
         """Copy, rebuild, empty or drop one batch."""

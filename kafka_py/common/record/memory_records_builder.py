@@ -95,27 +95,28 @@ class MemoryRecordsBuilder:
         # Built records may be a view only of a buffer that no other builder will grow.
         self._owns_buffer = owns_buffer
 
-        self._producer_id = producer_id
-        self._producer_epoch = producer_epoch
-        self._base_sequence = base_sequence
-        self._is_transactional = is_transactional
+        self._producer_id = producer_id  # thread: of its owner
+        self._producer_epoch = producer_epoch  # thread: of its owner
+        self._base_sequence = base_sequence  # thread: of its owner
+        self._is_transactional = is_transactional  # thread: of its owner
 
-        self._uncompressed_records_size_in_bytes = 0
-        self._num_records = 0
-        self._actual_compression_ratio = 1.0
-        self._estimated_compression_ratio = 1.0
-        self._max_timestamp = RecordBatch.NO_TIMESTAMP
-        self._offset_of_max_timestamp = -1
-        self._last_offset: int | None = None
-        self._first_timestamp: int | None = None
-        self._built_records: MemoryRecords | None = None
-        self._closed = False
-        self._aborted = False
+        self._uncompressed_records_size_in_bytes = 0  # thread: of its owner
+        self._num_records = 0  # thread: of its owner
+        self._actual_compression_ratio = 1.0  # thread: of its owner
+        self._estimated_compression_ratio = 1.0  # thread: of its owner
+        self._max_timestamp = RecordBatch.NO_TIMESTAMP  # thread: of its owner
+        self._offset_of_max_timestamp = -1  # thread: of its owner
+        self._last_offset: int | None = None  # thread: of its owner
+        self._first_timestamp: int | None = None  # thread: of its owner
+        self._built_records: MemoryRecords | None = None  # thread: of its owner
+        self._closed = False  # thread: of its owner
+        self._aborted = False  # thread: of its owner
 
         self._initial_position = buffer_stream.position()
         self._batch_header_size_in_bytes = AbstractRecords.record_batch_header_size_in_bytes(magic, compression_type)
         buffer_stream.set_position(self._initial_position + self._batch_header_size_in_bytes)
-        self._append_stream: OutputStream | None = compression_type.wrap_for_output(buffer_stream, magic)
+        stream: OutputStream | None = compression_type.wrap_for_output(buffer_stream, magic)
+        self._append_stream = stream  # thread: of its owner
 
     def buffer(self) -> bytearray:
         """Return the buffer written so far."""

@@ -40,7 +40,7 @@ class SnappyInputStream(DecompressionStream):
         if len(buffer) == 0:
             raise OSError("Cannot decompress empty stream")
         self._input = buffer
-        self._offset = 0
+        self._offset = 0  # thread: of its owner
         self._raw = len(buffer) < _HEADER.size or bytes(buffer[:8]) != _MAGIC
         if not self._raw:
             self._read_header()
@@ -82,7 +82,7 @@ class SnappyOutputStream:
 
     def __init__(self, out: ByteBufferOutputStream) -> None:
         self._out = out
-        self._block = bytearray()
+        self._block = bytearray()  # thread: of its owner
         out.write(_HEADER_BYTES)
 
     def write(self, data: bytes | bytearray | memoryview) -> None:

@@ -38,14 +38,14 @@ class ZstdInputStream(DecompressionStream):
         super().__init__()
         bound = _upper_bound(buffer)
         limit = max(min(bound, MAX_DECOMPRESSED_SIZE), 1)
-        self._offset = 0
+        self._offset = 0  # thread: of its owner
         self._decompressed: bytearray | mmap.mmap = (
             bytearray(limit)
             if limit <= _MAX_HEAP_SIZE
             else mmap.mmap(-1, limit, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-        )
+        )  # thread: of its owner
         try:
-            self._size = int(cramjam.zstd.decompress_into(buffer, self._decompressed))
+            self._size = int(cramjam.zstd.decompress_into(buffer, self._decompressed))  # thread: of its owner
         except (cramjam.DecompressionError, OSError) as e:
             self._release()
             if bound > MAX_DECOMPRESSED_SIZE:
@@ -79,7 +79,7 @@ class ZstdOutputStream:
     def __init__(self, out: ByteBufferOutputStream) -> None:
         self._out = out
         self._compressor = cramjam.zstd.Compressor()
-        self._pending = bytearray()
+        self._pending = bytearray()  # thread: of its owner
 
     def write(self, data: bytes | bytearray | memoryview) -> None:
         """Compress data."""

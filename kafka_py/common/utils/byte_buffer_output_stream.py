@@ -16,7 +16,7 @@ class ByteBufferOutputStream:
     __slots__ = ("_initial_capacity", "buffer")
 
     def __init__(self, initial_capacity: int = 0) -> None:
-        self.buffer = bytearray()
+        self.buffer = bytearray()  # thread: of its owner
         self._initial_capacity = initial_capacity
 
     def write(self, data: bytes | bytearray | memoryview) -> None:

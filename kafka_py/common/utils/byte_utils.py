@@ -24,26 +24,6 @@ class ByteUtils:
     """
 
     @staticmethod
-    def read_unsigned_int(buffer: bytes | bytearray | memoryview, index: int) -> int:
-        """Read 4 big-endian bytes at index as an unsigned number."""
-        return int(_UINT32.unpack_from(buffer, index)[0])
-
-    @staticmethod
-    def read_unsigned_int_le(buffer: bytes | bytearray | memoryview, index: int) -> int:
-        """Read 4 little-endian bytes at index as an unsigned number."""
-        return int(_UINT32_LE.unpack_from(buffer, index)[0])
-
-    @staticmethod
-    def write_unsigned_int(buffer: bytearray | memoryview, index: int, value: int) -> None:
-        """Write the low 32 bits of value at index, big-endian."""
-        _UINT32.pack_into(buffer, index, value & 0xFFFFFFFF)
-
-    @staticmethod
-    def write_unsigned_int_le(buffer: bytearray | memoryview, index: int, value: int) -> None:
-        """Write the low 32 bits of value at index, little-endian."""
-        _UINT32_LE.pack_into(buffer, index, value & 0xFFFFFFFF)
-
-    @staticmethod
     def read_unsigned_varint(buffer: bytes | bytearray | memoryview, position: int) -> tuple[int, int]:
         """Read up to 5 bytes without zig-zag; as Java's int, bits above the 32nd are lost."""
         value = shift = 0

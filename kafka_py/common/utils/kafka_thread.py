@@ -39,7 +39,7 @@ class KafkaThread(threading.Thread):
         super().__init__(target=runnable, name=name, daemon=daemon)
         run = self.run
         # threading starts whatever `run` the instance has, so subclasses' own runs are wrapped as well
-        self.run = lambda: self._run_logged(run)  # type: ignore[method-assign]
+        self.run = lambda: self._run_logged(run)  # type: ignore[method-assign]  # volatile: the thread itself
 
     @classmethod
     def daemon_thread(cls, name: str, runnable: Callable[[], None]) -> KafkaThread:

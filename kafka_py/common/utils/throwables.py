@@ -11,6 +11,7 @@ import sys
 import traceback
 
 from kafka_py.common import errors
+from kafka_py.utils.concurrent_locks import InterruptedException
 
 # where Kafka and Java have the classes that are not org.apache.kafka.common.errors'; by name, then by our module
 _CLASSES = {
@@ -29,7 +30,7 @@ _MODULES = {
     "kafka_py.common.errors": "kafka.common.",
 }
 # states that should be impossible
-_UNEXPECTED = (errors.IllegalStateException, errors.UnsupportedOperationException, errors.InterruptedException)
+_UNEXPECTED = (errors.IllegalStateException, errors.UnsupportedOperationException, InterruptedException)
 
 
 def is_expected(e: BaseException) -> bool:

@@ -8,21 +8,15 @@ Static methods of Java are functions here: `from kafka_py.common.utils.utils imp
 from __future__ import annotations
 
 import contextlib
-import errno
-import importlib
-import math
 import os
 import pathlib
 import re
 import shutil
 import struct
-import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, BinaryIO, Protocol, TypeVar
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Protocol, TypeVar
 
-from kafka_py.common.errors import KafkaException
 from kafka_py.common.utils import throwables
-from kafka_py.common.utils.exit import Exit
 from kafka_py.utils.logging import KafkaLogger, get_logger
 
 T = TypeVar("T")
@@ -39,72 +33,6 @@ class Closeable(Protocol):
 
     def close(self) -> object:
         """Give resources back."""
-
-
-def utf8(data: Buffer | str, offset: int = 0, length: int | None = None) -> Any:
-    """Bytes (a part of them) as str, what is no UTF-8 replaced by U+FFFD; a str as bytes."""
-    if isinstance(data, str):
-        return data.encode()
-    end = len(data) if length is None else offset + length
-    return str(data[offset:end], "utf-8", "replace")
-
-
-def utf8_length(s: str) -> int:
-    """How many bytes the text takes in UTF-8."""
-    return len(s) if s.isascii() else len(s.encode())
-
-
-def abs_(n: int) -> int:
-    """The absolute value; 0 for the smallest int, which has none."""
-    return 0 if n == -(2**31) else abs(n)
-
-
-def to_positive(number: int) -> int:
-    """The number without its sign bit: cheaper than abs and never negative."""
-    return number & 0x7FFFFFFF
-
-
-def to_array(buffer: Buffer, offset: int = 0, size: int | None = None) -> bytes:
-    """A copy of (a part of) the buffer."""
-    return bytes(buffer[offset : len(buffer) if size is None else offset + size])
-
-
-def to_nullable_array(buffer: Buffer | None) -> bytes | None:
-    """A copy of the buffer; None for None."""
-    return None if buffer is None else bytes(buffer)
-
-
-def wrap_nullable(array: Buffer | None) -> memoryview | None:
-    """A view of the bytes; None for None."""
-    return None if array is None else memoryview(array)
-
-
-def not_null(value: T | None) -> T:
-    """The value; TypeError if it is None."""
-    if value is None:
-        raise TypeError("the value must not be None")
-    return value
-
-
-def load_class(class_name: str, base: type = object) -> Any:
-    """The class of that dotted name; ImportError if there is none, TypeError if it is no subclass of base."""
-    module, _, name = class_name.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module), name)
-    except (AttributeError, ValueError) as e:
-        raise ImportError(f"no class {class_name}") from e
-    if not (isinstance(found, type) and issubclass(found, base)):
-        raise TypeError(f"{class_name} is no subclass of {base.__name__}")
-    return found
-
-
-def new_instance(class_: type[T] | str, base: type = object) -> Any:
-    """An instance made without arguments; KafkaException if that fails."""
-    found = load_class(class_, base) if isinstance(class_, str) else class_
-    try:
-        return found()
-    except Exception as e:
-        raise KafkaException(f"Could not instantiate class {found.__module__}.{found.__qualname__}") from e
 
 
 def murmur2(data: Buffer) -> int:
@@ -148,26 +76,9 @@ def is_blank(text: str | None) -> bool:
     return text is None or not text.strip()
 
 
-def format_bytes(n: int) -> str:
-    """A number of bytes for people: `1.5 KB`."""
-    if n < 0:
-        return str(n)
-    ordinal = 0 if n == 0 else int(math.log(n) / math.log(1024) + 1e-12)
-    if ordinal >= len(_BYTE_SCALE_SUFFIXES):
-        return str(float(n))
-    scaled = f"{n / 1024**ordinal:.2f}".rstrip("0").rstrip(".")
-    return f"{scaled} {_BYTE_SCALE_SUFFIXES[ordinal]}"
-
-
 def join(items: Iterable[Any], separator: str) -> str:
     """The items as text with the separator between them."""
     return separator.join(map(str, items))
-
-
-def mk_string(map_: Mapping[Any, Any], begin: str, end: str, key_value_separator: str, element_separator: str) -> str:
-    """A mapping as text."""
-    body = element_separator.join(f"{key}{key_value_separator}{value}" for key, value in map_.items())
-    return f"{begin}{body}{end}"
 
 
 _LINE_END = re.compile(r"\r\n|\n|\r")
@@ -212,20 +123,9 @@ def load_props(filename: str | os.PathLike[str]) -> dict[str, str]:
     return parse_props(pathlib.Path(filename).read_text(encoding="utf-8", errors="replace"))
 
 
-def props_to_string_map(props: Mapping[Any, Any]) -> dict[str, str]:
-    """Keys and values as text."""
-    return {str(key): str(value) for key, value in props.items()}
-
-
 def stack_trace(e: BaseException) -> str:
     """The exception as Java prints it."""
     return throwables.stack_trace(e)
-
-
-def croak(message: str) -> None:
-    """Print the message and end the process."""
-    print(message, file=sys.stderr)
-    Exit.exit(1)
 
 
 def read_file_as_string(path: str | os.PathLike[str], encoding: str = "utf-8") -> str:
@@ -249,28 +149,6 @@ def safe(other: list[T] | None) -> list[T]:
     return [] if other is None else other
 
 
-def atomic_move_with_fallback(
-    source: str | os.PathLike[str], target: str | os.PathLike[str], need_flush_parent_dir: bool = False
-) -> None:
-    """Rename, replacing the target; copy if the two lie on different file systems. OSError if both fail.
-
-    With need_flush_parent_dir (3.7.1) the rename has reached the disk when this returns.
-    """
-    try:
-        os.replace(source, target)
-    except OSError as outer:
-        if outer.errno != errno.EXDEV:
-            raise
-        try:
-            shutil.move(source, target)
-        except OSError as inner:
-            inner.add_note(f"suppressed: {outer!r}")
-            raise
-        _log.debug("Non-atomic move of %s to %s succeeded after atomic move failed due to %s", source, target, outer)
-    if need_flush_parent_dir:
-        flush_dir(os.path.dirname(os.path.abspath(target)))
-
-
 def flush_dir(path: str | os.PathLike[str]) -> None:
     """Bring a directory's entries to the disk (3.7.1)."""
     fd = os.open(path, os.O_RDONLY | os.O_DIRECTORY)
@@ -286,15 +164,6 @@ def flush_dir_if_exists(path: str | os.PathLike[str]) -> None:
         flush_dir(path)
     except FileNotFoundError:
         _log.warn("Failed to flush directory %s", path)
-
-
-def flush_file_if_exists(path: str | os.PathLike[str]) -> None:
-    """Bring a file's content to the disk; one that was removed meanwhile is logged (3.7.1)."""
-    try:
-        with open(path, "rb+") as file:
-            os.fsync(file.fileno())
-    except FileNotFoundError:
-        _log.warn("Failed to flush file %s", path)
 
 
 def close_all(*closeables: Closeable | None) -> None:
@@ -313,43 +182,12 @@ def close_all(*closeables: Closeable | None) -> None:
         raise first
 
 
-def close_quietly(closeable: Closeable | None, name: str, logger: KafkaLogger = _log) -> None:
-    """Close; what that raises is logged."""
-    if closeable is not None:
-        try:
-            closeable.close()
-        except Exception as e:  # noqa: BLE001  # the caller is closing and has no better use for it
-            logger.warn("Failed to close %s with type %s", name, type(closeable).__qualname__, exc=e)
-
-
 def swallow(logger: KafkaLogger, level: int, what: str, code: Callable[[], Any]) -> None:
     """Run the code; log what it raises (3.7.1)."""
     try:
         code()
     except Exception as e:  # noqa: BLE001  # that is what swallowing means
         logger.underlying.log(level, "%s error: %s", what, e, exc_info=e)
-
-
-def long_hashcode(value: int) -> int:
-    """java.lang.Long.hashCode of the number."""
-    folded = (value ^ (value & 0xFFFFFFFFFFFFFFFF) >> 32) & 0xFFFFFFFF
-    return folded - (1 << 32) if folded & 0x80000000 else folded
-
-
-def size_delimited(buffer: Buffer, start: int) -> memoryview | None:
-    """The bytes behind a 4-byte size at start; None for a negative size."""
-    size = int.from_bytes(buffer[start : start + 4], "big", signed=True)
-    return None if size < 0 else memoryview(buffer)[start + 4 : start + 4 + size]
-
-
-def read_fully_or_fail(fd: int, destination: bytearray | memoryview, position: int, description: str) -> None:
-    """Fill the buffer from the file; EOFError if the file ends first, ValueError below position 0."""
-    n = read_fully(fd, destination, position)
-    if n < len(destination):
-        raise EOFError(
-            f"Failed to read `{description}` from file channel `{fd}`. Expected to read {len(destination)} bytes, "
-            f"but reached end of file after reading {n} bytes. Started read from position {position}."
-        )
 
 
 def read_fully(fd: int, destination: bytearray | memoryview, position: int) -> int:
@@ -364,26 +202,3 @@ def read_fully(fd: int, destination: bytearray | memoryview, position: int) -> i
             break
         done += n
     return done
-
-
-def write_fully(fd: int, source: Buffer) -> None:
-    """Write the whole buffer to the file."""
-    view = memoryview(source)
-    done = 0
-    while done < len(view):
-        done += os.write(fd, view[done:])
-
-
-def read_fully_from_stream(stream: BinaryIO, size: int) -> bytes:
-    """Up to size bytes: fewer only if the stream ends."""
-    parts = []
-    while size > 0 and (part := stream.read(size)):
-        parts.append(part)
-        size -= len(part)
-    return b"".join(parts)
-
-
-def entries_with_prefix(map_: Mapping[str, T], prefix: str, strip: bool = True) -> dict[str, T]:
-    """The entries whose key begins with the prefix (and is longer), the prefix taken off (3.7.1)."""
-    cut = len(prefix) if strip else 0
-    return {k[cut:]: v for k, v in map_.items() if k.startswith(prefix) and len(k) > len(prefix)}

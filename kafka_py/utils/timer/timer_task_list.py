@@ -68,7 +68,7 @@ class TimerTaskList:
         self._time = time
         self._lock = ReentrantLock()
         self._root = TimerTaskEntry(None, -1)
-        self._expiration = -1
+        self._expiration = -1  # volatile: writer under _lock
 
     def set_expiration(self, expiration_ms: int) -> bool:
         """Set when the bucket falls due; whether that is a change."""

@@ -37,8 +37,8 @@ class TimingWheel:
         self._time = time
         self._interval = tick_ms * wheel_size
         self._buckets = [TimerTaskList(task_counter, time) for _ in range(wheel_size)]
-        self._current_time = start_ms - start_ms % tick_ms
-        self._overflow_wheel: TimingWheel | None = None
+        self._current_time = start_ms - start_ms % tick_ms  # volatile: writer under the timer's lock
+        self._overflow_wheel: TimingWheel | None = None  # volatile: writer under _lock
         self._lock = ReentrantLock()
 
     def _add_overflow_wheel(self) -> TimingWheel:

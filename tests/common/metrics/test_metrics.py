@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from kafka_py.common.errors import IllegalStateException, QuotaViolationException
-from kafka_py.common.metric_name import MetricName, MetricNameTemplate
+from kafka_py.common.metric_name import MetricName
 from kafka_py.common.metrics.jmx_reporter import JmxReporter
 from kafka_py.common.metrics.metric_config import MetricConfig
 from kafka_py.common.metrics.metrics import Metrics
@@ -17,7 +17,6 @@ from kafka_py.common.metrics.sensor import Sensor
 from kafka_py.common.metrics.stat import Gauge
 from kafka_py.common.metrics.stats.avg import Avg
 from kafka_py.common.metrics.stats.count import Count
-from kafka_py.common.metrics.stats.cumulative_count import CumulativeCount
 from kafka_py.common.metrics.stats.max import Max
 from kafka_py.common.metrics.stats.meter import Meter
 from kafka_py.common.metrics.stats.min import Min
@@ -80,7 +79,6 @@ def test_simple_stats(metrics: Metrics, time: MockTime, value: Callable[[str], f
     sensor.add(name("min"), Min())
     sensor.add(name("sum"), Sum())
     sensor.add(name("count"), Count())
-    sensor.add(name("counted"), CumulativeCount())
     sensor.add(name("value"), Value())
     sensor.add(Meter(name("rate"), name("total")))
     sensor.add(Meter(name("occurrences"), name("occurrences.total"), Count()))
@@ -90,7 +88,7 @@ def test_simple_stats(metrics: Metrics, time: MockTime, value: Callable[[str], f
     time.sleep(2000)
     assert value("direct") == 0.5
     assert (value("avg"), value("max"), value("min"), value("sum")) == (4.5, 9, 0, 45)
-    assert (value("count"), value("counted"), value("value"), value("total")) == (10, 10, 9, 45)
+    assert (value("count"), value("value"), value("total")) == (10, 9, 45)
     assert value("rate") == pytest.approx(45 / 32)
     assert value("occurrences") == pytest.approx(10 / 32)
     assert sensor.has_metrics()
@@ -183,7 +181,7 @@ def test_remove_metric(metrics: Metrics) -> None:
 @pytest.mark.ported("MetricsTest.testEventWindowing")
 def test_event_windowing(time: MockTime) -> None:
     count = Count()
-    config = MetricConfig().with_event_window(1).with_samples(2)
+    config = MetricConfig(event_window=1, samples=2)
     now = time.milliseconds()
     count.record(config, 1.0, now)
     count.record(config, 1.0, now)
@@ -195,7 +193,7 @@ def test_event_windowing(time: MockTime) -> None:
 @pytest.mark.ported("MetricsTest.testTimeWindowing")
 def test_time_windowing(time: MockTime) -> None:
     count = Count()
-    config = MetricConfig().with_time_window(1).with_samples(2)
+    config = MetricConfig(time_window_ms=1, samples=2)
     for _ in range(3):
         count.record(config, 1.0, time.milliseconds())
         time.sleep(1)
@@ -206,7 +204,7 @@ def test_time_windowing(time: MockTime) -> None:
 @pytest.mark.ported("MetricsTest.testOldDataHasNoEffect")
 @pytest.mark.ported("MetricsTest.testSampledStatInitialValue")
 def test_old_data_has_no_effect(time: MockTime) -> None:
-    config = MetricConfig().with_time_window(100).with_samples(2)
+    config = MetricConfig(time_window_ms=100, samples=2)
     stats = (Max(), Min(), Avg(), Count(), Rate.SampledTotal())
     for stat in stats:
         stat.record(config, 50, time.milliseconds())
@@ -277,7 +275,7 @@ def test_rate_windowing(metrics: Metrics, time: MockTime, value: Callable[[str],
 
 @pytest.mark.ported("MetricsTest.testSimpleRate")
 def test_simple_rate(time: MockTime) -> None:
-    config = MetricConfig().with_samples(10).with_time_window(1000)
+    config = MetricConfig(samples=10, time_window_ms=1000)
     rate = SimpleRate()
 
     def measured() -> float:
@@ -290,15 +288,6 @@ def test_simple_rate(time: MockTime) -> None:
     assert measured() == 10.0, "less than a window counts as one"
     time.sleep(1400)
     assert measured() == pytest.approx(10 / 1.5)
-
-
-@pytest.mark.ported("MetricsTest.testMetricInstances")
-def test_metric_instances(metrics: Metrics) -> None:
-    template = MetricNameTemplate("name", "group", "description", {"k1", "k2"})
-    name = metrics.metric_instance(template, {"k1": "v1", "k2": "v2"})
-    assert name == metrics.metric_name("name", "group", "", {"k1": "v1", "k2": "v2"})
-    with pytest.raises(ValueError, match="do not match the tags in the template"):
-        metrics.metric_instance(template, {"k1": "v1"})
 
 
 @pytest.mark.ported("SensorTest.testRecordLevelEnum")
@@ -362,4 +351,4 @@ def test_at_least_one_sample(samples: int) -> None:
     with pytest.raises(ValueError, match="at least 1"):
         MetricConfig(samples=samples)
     with pytest.raises(ValueError, match="at least 1"):
-        MetricConfig().with_samples(samples)
+        MetricConfig(samples=samples)

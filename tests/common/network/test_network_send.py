@@ -6,7 +6,6 @@ from typing import Any, cast
 
 import pytest
 
-from kafka_py.common.network.byte_buffer_send import ByteBufferSend
 from kafka_py.common.network.network_send import NetworkSend
 from tests.common.network.network_support import FakeFileRecords, FakeTransport, frame
 
@@ -86,15 +85,3 @@ def test_many_parts() -> None:
     while not send.completed():
         send.write_to(transport)
     assert bytes(transport.gathered) == frame(b"".join(parts))
-
-
-@pytest.mark.parametrize("room", [[], [1] * 9, [5, 4], [0, 9]])
-def test_byte_buffer_send(room: list[int]) -> None:
-    transport = FakeTransport(room=room)
-    send = ByteBufferSend.size_prefixed("5", b"hello")
-    assert (send.size(), send.destination(), send.completed()) == (9, "5", False)
-    for _ in range(10):
-        if send.completed():
-            break
-        send.write_to(transport)
-    assert (bytes(transport.gathered), send.remaining()) == (frame(b"hello"), 0)

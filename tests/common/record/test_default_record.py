@@ -6,7 +6,6 @@ import pytest
 
 from kafka_py.common.errors import InvalidRecordException
 from kafka_py.common.header.internals.record_header import RecordHeader
-from kafka_py.common.header.internals.record_headers import RecordHeaders
 from kafka_py.common.record.default_record import DefaultRecord
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.utils.byte_utils import ByteUtils
@@ -129,15 +128,3 @@ def test_endless_length_is_an_illegal_argument() -> None:
 
 def test_invalid_utf8_in_header_keys_is_replaced() -> None:
     assert read(body_of(0, 0, -1, -1, 1, 2, b"\xff\xfe", -1)).headers()[0].key() == "\ufffd\ufffd"
-
-
-def test_record_headers_keep_order_until_closed() -> None:
-    headers = RecordHeaders().add_key_value("a", b"1").add_key_value("b", b"2").add_key_value("a", None)
-    last = headers.last_header("a")
-    assert last is not None
-    assert last.value() is None
-    assert [header.value() for header in headers.headers("a")] == [b"1", None]
-    assert [header.key() for header in headers.remove("a")] == ["b"]
-    headers.set_read_only()
-    with pytest.raises(RuntimeError, match="closed"):
-        headers.add_key_value("c", b"")

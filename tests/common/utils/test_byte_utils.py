@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import zlib
-
 import pytest
 
 from kafka_py.common.utils.byte_utils import ByteUtils
-from kafka_py.common.utils.checksums import Checksums
-from kafka_py.common.utils.crc32 import Crc32
 from kafka_py.common.utils.crc32c import Crc32C
 
 INT_MIN, INT_MAX = -(1 << 31), (1 << 31) - 1
@@ -84,29 +80,8 @@ def test_unsigned_varint_sizes() -> None:
         assert ByteUtils.read_unsigned_varint(out, 0) == (value, len(out))
 
 
-@pytest.mark.ported("ByteUtilsTest.testReadUnsignedInt")
-def test_unsigned_int() -> None:
-    buffer = bytearray(6)
-    ByteUtils.write_unsigned_int(buffer, 1, 133_444)
-    assert ByteUtils.read_unsigned_int(buffer, 1) == 133_444
-    ByteUtils.write_unsigned_int_le(buffer, 1, -2)
-    assert buffer == b"\x00\xfe\xff\xff\xff\x00"
-    assert ByteUtils.read_unsigned_int_le(buffer, 1) == 0xFFFFFFFE
-
-
 def test_crc32c_of_known_vectors() -> None:
     assert Crc32C.compute(b"123456789") == 0xE3069283
     assert Crc32C.compute(bytes(32)) == 0x8A9136AA
     assert Crc32C.compute(memoryview(b"..123456789.."), 2, 9) == 0xE3069283
     assert Crc32C.update(Crc32C.compute(b"1234"), b"56789") == 0xE3069283
-
-
-def test_crc32_step_by_step() -> None:
-    checksum = Crc32()
-    Checksums.update_int(checksum, -2)
-    Checksums.update_long(checksum, 7)
-    Checksums.update(checksum, b"-abc-", 1, 3)
-    everything = b"\xff\xff\xff\xfe" + bytes(7) + b"\x07abc"
-    assert checksum.get_value() == zlib.crc32(everything) == Crc32.crc32(b"?" + everything, 1)
-    checksum.reset()
-    assert checksum.get_value() == 0

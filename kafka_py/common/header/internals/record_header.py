@@ -18,7 +18,7 @@ class RecordHeader:
         if key is None:
             raise TypeError("Null header keys are not permitted")
         self._key = key
-        self._value = value
+        self._value = value  # thread: of its owner
 
     def key(self) -> str:
         """Return the name of the header."""

@@ -22,9 +22,9 @@ class Sample:
 
     def __init__(self, initial_value: float, now: int) -> None:
         self.initial_value = initial_value
-        self.event_count = 0
-        self.last_window_ms = now
-        self.value = initial_value
+        self.event_count = 0  # volatile: holder of the sensor's lock
+        self.last_window_ms = now  # volatile: holder of the sensor's lock
+        self.value = initial_value  # volatile: holder of the sensor's lock
 
     def reset(self, now: int) -> None:
         """Begin anew at time `now`."""
@@ -45,7 +45,7 @@ class SampledStat(MeasurableStat, ABC):
 
     def __init__(self, initial_value: float) -> None:
         self._initial_value = initial_value
-        self._current = 0
+        self._current = 0  # volatile: holder of the sensor's lock
         self.samples: list[Sample] = []
 
     def record(self, config: MetricConfig, value: float, time_ms: int) -> None:

@@ -16,7 +16,7 @@ class Total(MeasurableStat):
     """
 
     def __init__(self, value: float = 0.0) -> None:
-        self._total = value
+        self._total = value  # volatile: holder of the sensor's lock
 
     def record(self, config: MetricConfig, value: float, time_ms: int) -> None:
         """Add the value."""

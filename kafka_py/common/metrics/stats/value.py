@@ -16,7 +16,7 @@ class Value(MeasurableStat):
     """
 
     def __init__(self) -> None:
-        self._value = 0.0
+        self._value = 0.0  # volatile: holder of the sensor's lock
 
     def record(self, config: MetricConfig, value: float, time_ms: int) -> None:
         """Remember the value."""

@@ -20,7 +20,7 @@ class KafkaPrincipal:
     def __init__(self, principal_type: str, name: str, token_authenticated: bool = False) -> None:
         self._principal_type = principal_type
         self._name = name
-        self._token_authenticated = token_authenticated
+        self._token_authenticated = token_authenticated  # thread: of its owner
         self._hash = hash((principal_type, name))
 
     @staticmethod
