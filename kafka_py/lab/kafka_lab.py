@@ -1,45 +1,38 @@
-"""One command, one broker: starts ZooKeeper and brokers, sends a file through them and tells what happened.
+"""One command, some brokers: starts ZooKeeper and brokers, sends a file through them and tells what happened.
+
+Then they stay up, and the sub-commands (kill, start …) do things to them from another terminal.
 
 Ours, no original. Everything is real: the embedded ZooKeeper and each broker are processes of their own, the client is
 confluent-kafka (librdkafka), and the story of the request comes from the broker's own journal.
+
+Read next: broker_commands.py; control.py, how the other terminal is heard; round_trip.py
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import pathlib
 import re
 import signal
 import sys
-import urllib.parse
-import urllib.request
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, Message, Producer, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
+from confluent_kafka import KafkaException
 
 from kafka_py.common.utils.time import Time
+from kafka_py.lab.broker_commands import COMMANDS, BrokerCommands
+from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch
+from kafka_py.lab.control import ControlServer, NoLabError, ask, find_lab, say
+from kafka_py.lab.round_trip import consume, create_topic, produce, tell_the_story
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE, Form, how_to_compile
 from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.utils.installation import HERE
-from kafka_py.xray.request_journal import STAMPS
 
 TOPIC = "lab"
 DEFAULT_PORT = 9092
-_TIMEOUT_S = 30
-_STATIONS = {
-    "start": "read from the socket by the network thread",
-    "requestDequeue": "taken from the request queue by the handler",
-    "apiLocalComplete": "KafkaApis done: the batch is in the log",
-    "responseComplete": "response ready: all replicas in sync have the batch",
-    "responseDequeue": "response taken by the network thread",
-    "end": "last byte handed to the socket",
-}
-
-
+_NO_LAB = 3
+_TURN_MS = 250
 _FORM = re.compile(r"INFO Request path: (.*) \(kafka\.Kafka\$\)")
 
 
@@ -49,15 +42,45 @@ def default_file() -> pathlib.Path:
 
 
 def parse(args: Sequence[str]) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="kafka-lab.py", description=__doc__.split("\n", 1)[0])
+    """What kind of lab to start."""
+    commands = "".join(
+        f"  {name + (' N' if command.of_a_broker else ''):<8} {command.help}\n" for name, command in COMMANDS.items()
+    )
+    parser = argparse.ArgumentParser(
+        prog=HERE.name_of("kafka-lab"),
+        description="Starts ZooKeeper and brokers, sends a file through them and tells what happened.",
+        epilog=f"while it stays up, from another terminal (--lab DIR where there are several):\n{commands}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
     parser.add_argument("file", nargs="?", default=str(default_file()), help="its lines are produced")
     parser.add_argument("--brokers", type=int, default=1, help="how many brokers (default 1)")
     parser.add_argument("--port", type=int, default=DEFAULT_PORT, help="of the first broker; 0 = any free port")
     parser.add_argument("--zookeeper", default="embedded", help="embedded, real, or the address of one that runs")
     parser.add_argument("--topic", default=TOPIC)
     parser.add_argument("--partitions", type=int, default=3)
+    parser.add_argument(
+        "--override", action="append", default=[], type=key_and_value, metavar="KEY=VALUE", help="of all brokers"
+    )
     parser.add_argument("--once", action="store_true", help="end after the round trip instead of staying up")
     return parser.parse_args(args)
+
+
+def key_and_value(pair: str) -> tuple[str, str]:
+    """``key=value`` apart; argparse.ArgumentTypeError for what is none."""
+    key, equals, value = pair.partition("=")
+    if not equals:
+        raise argparse.ArgumentTypeError(f"{pair} is no KEY=VALUE")
+    return key, value
+
+
+def parse_command(args: Sequence[str]) -> argparse.Namespace:
+    """What to ask of a lab that runs."""
+    command = COMMANDS[args[0]]
+    parser = argparse.ArgumentParser(prog=f"{HERE.name_of('kafka-lab')} {args[0]}", description=command.help)
+    if command.of_a_broker:
+        parser.add_argument("broker", type=int, help="its id: 0, 1 …")
+    parser.add_argument("--lab", metavar="DIR", help="the directory of the lab; needed where several run")
+    return parser.parse_args(args[1:])
 
 
 class KafkaLab:
@@ -81,6 +104,7 @@ class KafkaLab:
             "num.partitions": str(options.partitions),
             "default.replication.factor": replicas,
             "offsets.topic.replication.factor": replicas,
+            **dict(options.override),
         }
         with LocalCluster(
             options.brokers, port=options.port, zookeeper=options.zookeeper, properties=properties
@@ -88,12 +112,15 @@ class KafkaLab:
             took = (self._time.milliseconds() - began) / 1000
             say(f"ZooKeeper at {cluster.zookeeper_connect}, brokers at {cluster.bootstrap_servers} ({took:.1f} s).")
             for broker in cluster.brokers:
-                say(f"  broker {broker.id}: pid {broker.process.pid}, log.dirs {broker.properties['log.dirs']},")
-                say(f"            log {broker.process.output}, metrics http://127.0.0.1:{broker.metrics_port}/metrics")
+                introduce(broker)
             say(form_line(cluster.brokers[0].process.text()))
             good = self._round_trip(cluster, lines)
             if not options.once:
                 self._stay_up(cluster)
+            if cluster.zookeeper is not None:
+                # Nothing of theirs is kept. Ended one by one, the last would ask for 15 s who takes over from it.
+                for broker in cluster.brokers:
+                    broker.process.kill()
         return 0 if good else 1
 
     def _round_trip(self, cluster: LocalCluster, lines: list[bytes]) -> bool:
@@ -112,6 +139,7 @@ class KafkaLab:
 
     def _stay_up(self, cluster: LocalCluster) -> None:
         servers = cluster.bootstrap_servers
+        lab = HERE.name_of("kafka-lab")
         who = "The broker stays" if len(cluster.brokers) == 1 else "The brokers stay"
         say(f"\n{who} up until Ctrl-C. In another terminal:")
         say(f"  {HERE.name_of('kafka-console-producer')} --broker-list {servers} --topic {self._options.topic}")
@@ -119,29 +147,23 @@ class KafkaLab:
         say(f"  {HERE.name_of('kafka-console-consumer')} {reading}")
         say(f"  {HERE.name_of('kafka-topics')} --zookeeper {cluster.zookeeper_connect} --describe")
         say(f"  kcat -b {servers} -L")
-        up = list(cluster.brokers)
+        say(f"  {lab} kill {cluster.brokers[-1].id}    # and start, stop, cont, term, status: {lab} --help")
+        say(f"  . {cluster.home / ENV_FILE}    # $P, $ZK, $BROKERS and so on, for the commands of the pages")
+        commands, watch = BrokerCommands(cluster), BrokerWatch(cluster, say)
         try:
-            while up and not self._stop.await_(500):
-                up = self._without_ended(up, cluster)
+            with ControlServer(cluster.home, commands.execute) as control:
+                while not self._stop.await_(0):
+                    control.serve(_TURN_MS)
+                    watch.look()
         except KeyboardInterrupt:
             say("\nStopping ...")
 
-    def _without_ended(self, up: list[LocalBroker], cluster: LocalCluster) -> list[LocalBroker]:
-        """Those of the brokers that still run; says which do not. The others stay up: killing one is an experiment."""
-        left = [broker for broker in up if broker.process.is_running]
-        for broker in up:
-            if broker in left:
-                continue
-            process = broker.process
-            say(f"\nBroker {broker.id} has ended ({process.how_it_ended}); its last words are in {process.output}")
-            if left:
-                others = f"Broker{'s' if len(left) > 1 else ''} {', '.join(str(other.id) for other in left)}"
-                say(f"  {others} and ZooKeeper stay up. Who leads now, and to start it again:")
-                say(f"  {HERE.name_of('kafka-topics')} --zookeeper {cluster.zookeeper_connect} --describe")
-                say(f"  {HERE.name_of('kafka-server-start')} {broker.home / 'server.properties'}")
-            else:
-                say("  No broker is left: stopping.")
-        return left
+
+def introduce(broker: LocalBroker) -> None:
+    """Print where a broker is, on the machine and on the disk."""
+    say(f"  broker {broker.id}: pid {broker.process.pid}, log.dirs {broker.properties['log.dirs']},")
+    say(f"            log {broker.process.output}, metrics http://127.0.0.1:{broker.metrics_port}/metrics,")
+    say(f"            {broker.logs / 'controller.log'}, {broker.logs / 'state-change.log'}")
 
 
 def form_line(output: str) -> str:
@@ -157,115 +179,29 @@ def form_line(output: str) -> str:
     return f"Request path: {form}; {other}."
 
 
-def say(text: str) -> None:
-    print(text, flush=True)
-
-
 def replication_factor(brokers: int) -> int:
     """Of the lab's topics: as many as can be and one usually has."""
     return min(3, brokers)
 
 
-def create_topic(servers: str, topic: str, partitions: int, replicas: int) -> None:
-    """Create the topic; one that is there already will do."""
-    admin = AdminClient({"bootstrap.servers": servers, "client.id": "kafka-lab"})
-    try:
-        admin.create_topics([NewTopic(topic, partitions, replicas)])[topic].result(_TIMEOUT_S)
-    except KafkaException as e:
-        if e.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
-
-
-Sent = dict[int, list[tuple[int, bytes | None]]]
-
-
-def produce(servers: str, topic: str, lines: Sequence[bytes]) -> Sent:
-    """Send the lines, wait for every acknowledgement; partition -> (offset, line). Raises for one that fails."""
-    sent: Sent = {}
-
-    def delivered(error: KafkaError | None, message: Message) -> None:
-        if error is not None:
-            raise KafkaException(error)
-        sent.setdefault(_int(message.partition()), []).append((_int(message.offset()), message.value()))
-
-    producer = Producer({"bootstrap.servers": servers, "client.id": "kafka-lab", "acks": "all", "linger.ms": 5})
-    for i, line in enumerate(lines):
-        producer.produce(topic, line, b"%d" % i, on_delivery=delivered)
-        producer.poll(0)
-    if producer.flush(_TIMEOUT_S):
-        raise TimeoutError("Some records were not acknowledged")
-    return {partition: sorted(records) for partition, records in sent.items()}
-
-
-def consume(servers: str, topic: str, sent: Sent) -> Sent:
-    """Read the same ranges of offsets back."""
-    # Nothing is committed: without a group coordinator, closing would wait for one.
-    consumer = Consumer(
-        {"bootstrap.servers": servers, "client.id": "kafka-lab", "group.id": "kafka-lab", "enable.auto.commit": False}
-    )
-    received: Sent = {}
-    left = sum(map(len, sent.values()))
-    try:
-        consumer.assign([TopicPartition(topic, partition, records[0][0]) for partition, records in sent.items()])
-        while left:
-            messages = consumer.consume(min(left, 1000), timeout=_TIMEOUT_S)
-            if not messages:
-                break
-            for message in messages:
-                if message.error() is not None:
-                    raise KafkaException(message.error())
-                received.setdefault(_int(message.partition()), []).append((_int(message.offset()), message.value()))
-            left -= len(messages)
-    finally:
-        consumer.close()
-    return received
-
-
-def _int(value: int | None) -> int:
-    assert value is not None, "a delivered message has a partition and an offset"
-    return value
-
-
-def journal(broker: LocalBroker, **wanted: str) -> list[Mapping[str, Any]]:
-    """The broker's finished requests with these properties."""
-    url = f"http://127.0.0.1:{broker.metrics_port}/xray/requests?{urllib.parse.urlencode(wanted)}"
-    with urllib.request.urlopen(url, timeout=_TIMEOUT_S) as answer:
-        found: list[Mapping[str, Any]] = json.load(answer)["requests"]
-        return found
-
-
-def tell_the_story(broker: LocalBroker) -> None:
-    """Print the way of one Produce request through the broker's threads, and who did how much."""
-    requests = journal(broker, clientId="kafka-lab")
-    produced = [r for r in requests if r["api"] in ("PRODUCE", "Produce")]
-    if not produced:
-        say(f"\nBroker {broker.id} had no Produce request: it leads none of the partitions.")
-        return
-    one = produced[-1]
-    stamps = one["stampsMicros"]
-    say(f"\nOne {one['api']} v{one['version']} request on broker {broker.id}, connection {one['connection']}:")
-    say(f"  network thread  {one['networkThread']}")
-    say(f"  handler thread  {one['handlerThread']}")
-    before = 0.0
-    for name in STAMPS:
-        at = stamps[name]
-        say(f"  {at:>10.1f} us  (+{at - before:>8.1f})  {name:<17} {_STATIONS[name]}")
-        before = at
-    say(f"Requests of this client on broker {broker.id}, by thread:")
-    for kind in ("networkThread", "handlerThread"):
-        counts: dict[str, int] = {}
-        for request in requests:
-            counts[str(request[kind])] = counts.get(str(request[kind]), 0) + 1
-        for name, count in sorted(counts.items()):
-            say(f"  {count:>5}  {name}")
-
-
 def main(args: list[str]) -> int:
-    """0 after a round trip in which every line came back; 1 with the reason otherwise."""
+    """0 after a round trip in which every line came back, 1 with the reason otherwise; of a sub-command what
+    ``control`` gives."""
     try:
-        return KafkaLab(parse(args)).run()
+        return control(args) if args and args[0] in COMMANDS else KafkaLab(parse(args)).run()
     except KeyboardInterrupt:
         return 130
     except (OSError, RuntimeError, KafkaException) as e:
         print(f"kafka-lab: {e}", file=sys.stderr)
         return 1
+
+
+def control(args: Sequence[str]) -> int:
+    """Have the lab that runs do something: 0 when it is done, 1 when it refused or failed, 3 when there is no lab."""
+    options = parse_command(args)
+    words = [args[0], *([str(options.broker)] if COMMANDS[args[0]].of_a_broker else [])]
+    try:
+        return ask(find_lab(options.lab), words)
+    except NoLabError as e:
+        print(f"kafka-lab: {e}", file=sys.stderr)
+        return _NO_LAB

@@ -10,7 +10,6 @@ Read next: transport.py (the seam); broker_client.py; batch_headers.py (aborted 
 
 from __future__ import annotations
 
-import struct
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
@@ -24,6 +23,7 @@ from kafka_py.common.errors import (
     UnknownTopicOrPartitionException,
     UnsupportedVersionException,
 )
+from kafka_py.common.memory.memory_pool import recycle
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.requests.describe_log_dirs_request import DescribeLogDirsRequest
@@ -36,7 +36,7 @@ from kafka_py.common.requests.list_offset_response import ListOffsetResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.spark.arrow_decoder import RecordBatchDecoder
-from kafka_py.spark.batch_headers import aborted_from_fetch
+from kafka_py.spark.batch_headers import AbortedFilter, BatchHeaders, aborted_from_fetch, batch_headers
 from kafka_py.spark.broker_client import PASSING, BrokerClient, ClientSettings, Question
 from kafka_py.spark.transport import (
     PartitionOffsets,
@@ -53,11 +53,6 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 EARLIEST, LATEST = ListOffsetRequest.EARLIEST_TIMESTAMP, ListOffsetRequest.LATEST_TIMESTAMP
 _OLDEST_FETCH = 4  # the first version with batches of magic 2, and whose first batch is whole however large it is
-_BATCH_START = struct.Struct(">qi4xb")  # offset, length, magic
-_LAST_OFFSET_DELTA = struct.Struct(">i")
-_LAST_OFFSET_DELTA_AT = 23
-_LOG_OVERHEAD = 12
-_SMALLEST = 26  # an empty message of magic 0
 
 
 class ConsumerSettings(NamedTuple):
@@ -278,6 +273,26 @@ class FetchRange(InputPartition):
             client.close()
 
 
+class Fetched(NamedTuple):
+    """The whole batches of a response's one partition."""
+
+    buffer: memoryview
+    headers: BatchHeaders
+    aborted: AbortedFilter | None
+
+    @classmethod
+    def of(cls, data: FetchResponse.PartitionData) -> Fetched:
+        """Raises CorruptRecordException for what are no batches."""
+        buffer = data.records.buffer
+        headers, _ = batch_headers(buffer, len(buffer))
+        return cls(buffer, headers, aborted_from_fetch(data.aborted_transactions or ()))
+
+    @property
+    def behind(self) -> int:
+        """The offset behind the last batch, of any magic; -1 when there is none."""
+        return int(self.headers.last_offset[-1]) + 1 if len(self.headers) else -1
+
+
 class KafkaDataConsumer(Logging):
     """Reads one range of offsets, response after response.
 
@@ -310,22 +325,25 @@ class KafkaDataConsumer(Logging):
                 continue
             if fetched is None:
                 return
-            data, behind = fetched
-            buffer = data.records.buffer
+            behind = fetched.behind
             if behind < work.until_offset:
                 self._ask_ahead(behind)
-            aborted = aborted_from_fetch(data.aborted_transactions or ())
-            decoded, _ = self._decoder.decode_buffer(buffer, len(buffer), offset, work.until_offset, aborted=aborted)
+            decoded = self._decoder.decode_batches(
+                fetched.buffer, fetched.headers, offset, work.until_offset, aborted=fetched.aborted
+            )
+            # All was copied out of it: the next answer is received into the same memory, once nobody looks at it.
+            recycle(fetched.buffer)
+            del fetched
             yield from decoded
             offset = behind
 
-    def _fetch(self, offset: int) -> tuple[FetchResponse.PartitionData, int] | None:
-        """A response with at least one batch, and the offset behind its last one; None if the leader has none up to the
-        range's end.
+    def _fetch(self, offset: int) -> Fetched | None:
+        """A response with a batch that reaches the offset at least; None if the leader has none up to the range's end.
 
         Asks again after errors that pass, with a pause and the leader looked up anew, and when there was nothing yet: a
         new leader may be behind for a moment with what may be read. Raises OffsetOutOfRangeException at once; when it
-        takes too long UnknownTopicOrPartitionException if that was the last error, else TimeoutError.
+        takes too long UnknownTopicOrPartitionException if that was the last error, else TimeoutError. Raises
+        CorruptRecordException for what are no batches.
         """
         settings = self._work.settings
         deadline = self._time.milliseconds() + settings.poll_timeout_ms
@@ -333,15 +351,16 @@ class KafkaDataConsumer(Logging):
             failure: Exception | None = None
             try:
                 data = self._answer_to(offset)
-                behind = -1 if data is None else end_of_batches(data.records.buffer)
-                if data is not None and behind > offset:
-                    return data, behind
-                if data is not None and self._is_all_readable(data):
-                    return None
             except OffsetOutOfRangeException:
                 raise
             except PASSING as e:
                 failure = e
+            else:
+                fetched = None if data is None else Fetched.of(data)
+                if fetched is not None and fetched.behind > offset:
+                    return fetched
+                if data is not None and self._is_all_readable(data):
+                    return None
             if self._time.milliseconds() >= deadline:
                 if isinstance(failure, UnknownTopicOrPartitionException):
                     raise failure
@@ -421,22 +440,3 @@ class KafkaDataConsumer(Logging):
         if offset >= latest or earliest >= until:
             return until
         return max(offset, earliest)  # the offset itself when it is back, after another change of leaders
-
-
-def end_of_batches(buffer: memoryview) -> int:
-    """The offset behind the last whole batch of a response, of any magic; -1 when there is none."""
-    position, last = 0, -1
-    unpack = _BATCH_START.unpack_from
-    end = len(buffer)
-    while position + _SMALLEST <= end:
-        offset, length, magic = unpack(buffer, position)
-        if length <= 0 or position + length + _LOG_OVERHEAD > end:
-            break
-        last = position
-        position += length + _LOG_OVERHEAD
-    if last < 0:
-        return -1
-    offset, _, magic = unpack(buffer, last)
-    if magic >= 2:
-        offset += _LAST_OFFSET_DELTA.unpack_from(buffer, last + _LAST_OFFSET_DELTA_AT)[0]
-    return int(offset) + 1

@@ -60,6 +60,14 @@ class LocalProcess:
         return self._process.poll() is None
 
     @property
+    def is_stopped(self) -> bool:
+        """Whether it is held by SIGSTOP; False once it has ended."""
+        try:
+            return pathlib.Path(f"/proc/{self.pid}/stat").read_text().rpartition(")")[2].split()[0] == "T"
+        except FileNotFoundError:
+            return False
+
+    @property
     def how_it_ended(self) -> str:
         """The signal that ended it or its exit status, for people; RuntimeError while it runs."""
         status = self._process.poll()
@@ -100,6 +108,7 @@ class LocalProcess:
         """SIGTERM, then wait; gives the exit code. What does not stop in time is killed and reported as -9."""
         if self.is_running:
             self._process.terminate()
+            self._process.send_signal(signal.SIGCONT)  # one held by SIGSTOP could not obey
         try:
             return self._process.wait(timeout_s)
         except subprocess.TimeoutExpired:
@@ -128,6 +137,11 @@ class LocalBroker:
         return [pathlib.Path(part) for part in self.properties["log.dirs"].split(",")]
 
     @property
+    def logs(self) -> pathlib.Path:
+        """The folder of server.log, controller.log, state-change.log …"""
+        return self.home / "logs"
+
+    @property
     def process(self) -> LocalProcess:
         """The running (or last) process; RuntimeError before the first start."""
         if self._process is None:
@@ -135,17 +149,19 @@ class LocalBroker:
         return self._process
 
     def start(self, environment: Mapping[str, str] | None = None) -> LocalBroker:
-        """Start the broker and wait until it serves. A port it got by chance is kept for its next start."""
+        """Start the broker and wait until it serves. Ports it got by chance are kept for its next start."""
         path = self.home / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
         since = len(self._process.text()) if self._process is not None else 0
         command = [*HERE.command_line("kafka-server-start"), str(path)]
-        env = {"LOG_DIR": str(self.home / "logs"), **(environment or {})}
+        env = {"LOG_DIR": str(self.logs), **(environment or {})}
         self._process = LocalProcess(f"broker-{self.id}", command, self.home, env)
         self._process.wait_for(STARTED, since)
         self.port = int(self._process.wait_for(LISTENING, since)[1])
         found = METRICS.search(self._process.text(), since)
         self.metrics_port = int(found[1]) if found else 0
+        if found:
+            self.properties["kafka.py.http.listener"] = f"127.0.0.1:{self.metrics_port}"
         self.properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
         self.wait_until_it_knows(1)
         return self

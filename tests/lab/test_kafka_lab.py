@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import pathlib
+import signal
+import threading
+from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from kafka_py.lab import kafka_lab
-from kafka_py.lab.kafka_lab import KafkaLab, create_topic, default_file, form_line, parse, replication_factor
+from kafka_py.lab import kafka_lab, round_trip
+from kafka_py.lab.kafka_lab import KafkaLab, default_file, form_line, main, parse, replication_factor
+from kafka_py.lab.round_trip import create_topic
 from kafka_py.testing.local_cluster import LocalProcess
 from kafka_py.utils.compiled import Form
+from tests.lab.fakes import cluster_of
 
 
 class Stop:
     """Waits for Ctrl-C: what happens meanwhile, turn by turn; after the last turn it comes."""
 
-    def __init__(self, *turns: Any) -> None:
+    def __init__(self, *turns: Callable[[], object]) -> None:
         self.turns = list(turns)
 
     def await_(self, timeout_ms: float) -> bool:
@@ -27,19 +32,8 @@ class Stop:
         return False
 
 
-def cluster_of(count: int) -> Any:
-    brokers = [
-        SimpleNamespace(
-            id=i,
-            home=pathlib.Path(f"/home/broker-{i}"),
-            process=SimpleNamespace(is_running=True, how_it_ended="SIGKILL", output=f"broker-{i}.out"),
-        )
-        for i in range(count)
-    ]
-    return SimpleNamespace(brokers=brokers, bootstrap_servers="b:1", zookeeper_connect="z:1")
-
-
-def stay_up(cluster: Any, *turns: Any) -> Stop:
+def stay_up(cluster: Any, monkeypatch: pytest.MonkeyPatch, *turns: Callable[[], object]) -> Stop:
+    monkeypatch.setattr(kafka_lab, "_TURN_MS", 1)
     lab: Any = KafkaLab(parse([]))
     lab._stop = Stop(*turns)
     lab._stay_up(cluster)
@@ -47,33 +41,72 @@ def stay_up(cluster: Any, *turns: Any) -> Stop:
     return stop
 
 
-def kill(cluster: Any, id: int) -> Any:
-    return lambda: setattr(cluster.brokers[id].process, "is_running", False)
-
-
 def nothing() -> None:
     """A turn without events."""
 
 
-def test_a_killed_broker_leaves_the_rest_up(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster = cluster_of(3)
-    stop = stay_up(cluster, nothing, kill(cluster, 0), nothing, nothing)
-    assert stop.turns == [], "until Ctrl-C"
+def test_the_lab_stays_up_whatever_becomes_of_its_brokers(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = cluster_of(2, tmp_path)
+    first, second = (broker.process for broker in cluster.brokers)
+    turns = (nothing, first.kill, nothing, second.kill, cluster.brokers[0].start, nothing)
+    assert stay_up(cluster, monkeypatch, *turns).turns == [], "until Ctrl-C"
     said = capsys.readouterr().out
-    assert said.count("has ended") == 1
-    assert "Broker 0 has ended (SIGKILL); its last words are in broker-0.out" in said
-    assert "Brokers 1, 2 and ZooKeeper stay up" in said
-    assert "bin/kafka-server-start.py /home/broker-0/server.properties" in said
+    assert "  bin/kafka-lab.py kill 1 " in said
+    assert f"  . {tmp_path}/lab.env " in said
+    assert said.count("has ended") == 2
+    assert "Broker 0 is back: pid 200" in said
 
 
-def test_the_lab_ends_with_its_last_broker(capsys: pytest.CaptureFixture[str]) -> None:
-    cluster = cluster_of(2)
-    stop = stay_up(cluster, kill(cluster, 1), nothing, kill(cluster, 0), nothing, nothing)
-    assert len(stop.turns) == 2
-    said = capsys.readouterr().out
-    assert "Broker 0 and ZooKeeper stay up" in said
-    assert "Broker 0 has ended (SIGKILL)" in said
-    assert "No broker is left" in said
+def test_commands_of_another_terminal(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cluster = cluster_of(2, tmp_path)
+    codes: list[int] = []
+
+    def from_another_terminal(*words: str) -> Callable[[], None]:
+        thread = threading.Thread(target=lambda: codes.append(main([*words, "--lab", str(tmp_path)])))
+        return thread.start
+
+    def until(count: int) -> Callable[[], None]:
+        def give_time() -> None:
+            if len(codes) < count:
+                stop.turns.insert(0, give_time)
+
+        return give_time
+
+    stop = Stop(from_another_terminal("stop", "0"), until(1), from_another_terminal("stop", "0"), until(2))
+    monkeypatch.setattr(kafka_lab, "_TURN_MS", 1)
+    lab: Any = KafkaLab(parse([]))
+    lab._stop = stop
+    lab._stay_up(cluster)
+    assert codes == [0, 1]
+    said = capsys.readouterr().out.splitlines()
+    assert "Broker 0, pid 100, is stopped" in said
+    assert "Broker 0 is stopped already" in said
+
+
+def test_where_no_lab_runs(tmp_path: pathlib.Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["kill", "1", "--lab", str(tmp_path)]) == 3
+    assert capsys.readouterr().err == f"kafka-lab: No lab runs in {tmp_path}\n"
+
+
+@pytest.mark.parametrize("args", [["kill"], ["kill", "one"], ["status", "1"], ["--override", "listeners"]])
+def test_a_command_line_that_makes_no_sense(args: list[str]) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        main(args)
+
+
+def test_properties_of_all_brokers() -> None:
+    given = parse(["--override", "a=b=c", "--override", "d="]).override
+    assert given == [("a", "b=c"), ("d", "")]
+
+
+def test_help_tells_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match="0"):
+        main(["--help"])
+    assert "  stop N   SIGSTOP: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("brokers", "replicas"), [(1, 1), (2, 2), (3, 3), (5, 3)])
@@ -92,7 +125,7 @@ def test_topics_survive_a_broker_where_there_are_several(
             created.extend((t.topic, t.num_partitions, t.replication_factor) for t in topics)
             return {t.topic: SimpleNamespace(result=lambda timeout: None) for t in topics}
 
-    monkeypatch.setattr(kafka_lab, "AdminClient", Admin)
+    monkeypatch.setattr(round_trip, "AdminClient", Admin)
     create_topic("b:1", "lab", 4, replication_factor(brokers))
     assert created == [("lab", 4, replicas)]
 
@@ -105,6 +138,16 @@ def test_how_a_process_has_ended(tmp_path: pathlib.Path) -> None:
     killed.kill()
     exited._process.wait()
     assert (exited.how_it_ended, killed.how_it_ended) == ("exit status 3", "SIGKILL")
+
+
+def test_a_process_is_stopped_and_can_be_ended_all_the_same(tmp_path: pathlib.Path) -> None:
+    process = LocalProcess("stopped", ["sleep", "60"], tmp_path, {})
+    assert not process.is_stopped
+    process.signal(signal.SIGSTOP)
+    while not process.is_stopped:
+        assert process.is_running
+    assert process.stop() == -signal.SIGTERM
+    assert not process.is_stopped
 
 
 @pytest.mark.parametrize(

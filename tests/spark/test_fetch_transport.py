@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from kafka_py.common.errors import (
+    CorruptRecordException,
     LeaderNotAvailableException,
     TopicAuthorizationException,
     UnsupportedVersionException,
@@ -27,13 +28,14 @@ from kafka_py.common.requests.list_offset_request import ListOffsetRequest
 from kafka_py.common.requests.list_offset_response import ListOffsetResponse
 from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.spark import fetch_transport
 from kafka_py.spark.broker_client import ClientSettings, Question, bootstrap_nodes
 from kafka_py.spark.fetch_transport import (
     ConsumerSettings,
+    Fetched,
     FetchRange,
     FetchTransport,
     KafkaDataConsumer,
-    end_of_batches,
 )
 from kafka_py.spark.transport import DataLossError, PartitionOffsets, ReadOptions
 from kafka_py.testing.mock_time import MockTime
@@ -60,6 +62,7 @@ class FakeCluster:
         self.fetched: list[tuple[Node, int, int]] = []  # node, offset, isolation level
         self.other_topics: list[tuple[str, Node | None]] = []
         self.log_dirs = True
+        self.garbage = b""  # what it gives instead of records
         self._questions: dict[int, AbstractRequest.Builder] = {}
         self.closed = False
 
@@ -117,11 +120,11 @@ class FakeCluster:
             error = Errors.NOT_LEADER_FOR_PARTITION
         if error is Errors.NONE and not self.log_start <= offset <= self.end:
             error = Errors.OFFSET_OUT_OF_RANGE
-        records = b""
-        if error is Errors.NONE:
+        records = bytearray(self.garbage)
+        if error is Errors.NONE and not records:
             bases = range(offset // 10 * 10, min(self.visible, self.cleaned_from, offset // 10 * 10 + 30), 10)
             batches = [build(base, [(base + i, b"k", b"%d" % (base + i), []) for i in range(10)]) for base in bases]
-            records = b"".join(batches) + b"torn"
+            records += b"".join(batches) + b"torn"
         aborted = [FetchResponse.AbortedTransaction(*pair) for pair in self.aborted] or None
         data = FetchResponse.PartitionData(
             error,
@@ -391,12 +394,36 @@ def test_bootstrap_nodes_cannot_be_taken_for_brokers() -> None:
     assert ClientSettings.of({"bootstrap.servers": "127.0.0.1:1"}).request_timeout_ms == 30_000
 
 
+def behind(records: MemoryRecords | bytes) -> int:
+    """Of a response with these records."""
+    if isinstance(records, bytes):
+        records = MemoryRecords.readable_records(records)
+    return Fetched.of(FetchResponse.PartitionData(Errors.NONE, 0, 0, 0, None, records)).behind
+
+
 def test_where_a_response_ends() -> None:
     batch = build(40, [(0, b"k", b"v", [])] * 7)
-    assert end_of_batches(memoryview(batch)) == 47
-    assert end_of_batches(memoryview(batch + build(90, [(0, b"", b"", [])])[:-1])) == 47, "a torn batch does not count"
-    assert end_of_batches(memoryview(b"")) == -1
+    assert behind(batch) == 47
+    assert behind(batch + build(90, [(0, b"", b"", [])])[:-1]) == 47, "a torn batch does not count"
+    assert behind(b"") == -1
     message = MemoryRecords.builder(1 << 10, magic=1, base_offset=12)
     message.append(0, b"k", b"v")
     message.append(0, b"k", b"v")
-    assert end_of_batches(message.build().buffer) == 14
+    assert behind(message.build()) == 14
+
+
+def test_what_are_no_batches_is_an_error_that_does_not_pass() -> None:
+    cluster = FakeCluster()
+    cluster.garbage = b"garbage that goes on and on"
+    reading = Reading(cluster, 0, 100)
+    with pytest.raises(CorruptRecordException):
+        reading.offsets()
+    assert len(cluster.fetched) == 1, "asking again would give the same"
+
+
+def test_rows_do_not_change_when_the_memory_of_a_response_is_used_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    def use_again(buffer: memoryview) -> None:
+        buffer[:] = b"\xff" * len(buffer)
+
+    monkeypatch.setattr(fetch_transport, "recycle", use_again)
+    assert Reading(FakeCluster(), 0, 100).offsets() == list(range(100))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.machinery
 import io
 import os
@@ -58,6 +59,17 @@ def test_a_worker_says_nothing_when_spark_has_gone_first() -> None:
     assert "wrong" in said.getvalue()
     assert "hung up" not in said.getvalue()
     assert daemon.traceback.format_exception_only(ValueError("x")) == ["ValueError: x\n"]
+
+
+def test_a_worker_looks_through_its_modules_for_garbage_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    done: list[str] = []
+    monkeypatch.setattr(worker.gc, "collect", lambda: done.append("collect") or 3)
+    monkeypatch.setattr(worker.gc, "freeze", lambda: done.append("freeze"))
+    daemon: Any = module("pyspark.daemon", traceback=traceback, gc=gc)
+    worker.set_up(daemon)
+    assert [daemon.gc.collect() for _ in range(3)] == [3, 3, 3]
+    assert done == ["collect", "freeze", "collect", "collect"]
+    assert daemon.gc.isenabled() == gc.isenabled()
 
 
 def test_no_other_process_is_touched() -> None:
