@@ -16,8 +16,22 @@ import crc32c
 
 from kafka_py.common.errors import CorruptRecordException
 from kafka_py.common.record.compression_type import CompressionType
-from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.default_record_batch import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_SEQUENCE,
+    CRC,
+    FIRST_TIMESTAMP,
+    LAST_OFFSET_DELTA,
+    MAX_TIMESTAMP,
+    PARTITION_LEADER_EPOCH,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+    DefaultRecordBatch,
+)
 from kafka_py.common.record.memory_records import BatchRetention, MemoryRecords, RecordFilter
+from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
 from kafka_py.common.utils.byte_utils import ByteUtils
 from kafka_py.log.record_keys import SplitRecords, batches_of, records_data
@@ -163,7 +177,7 @@ class BatchFilter(Logging):
 
     def _take(self, start: int, end: int, header: BatchHeader) -> tuple[int, int]:
         """Decide on a batch as a whole, or take its records apart; the messages read, the bytes that wait now."""
-        attributes, producer_id, count = header[5], header[9], header[12]
+        attributes, producer_id, count = header[ATTRIBUTES], header[PRODUCER_ID], header[RECORDS_COUNT]
         control = attributes & _CONTROL
         discard = False
         if attributes & _TRANSACTIONAL_OR_CONTROL:
@@ -173,7 +187,7 @@ class BatchFilter(Logging):
                 return 0, 0
             self._waiting.append(_as_it_is(self._view[start:end], header))
             return count, 0
-        last_offset = header[0] + header[6]
+        last_offset = header[BASE_OFFSET] + header[LAST_OFFSET_DELTA]
         keep_empty = producer_id > _NO_PRODUCER_ID and self._active_producers.get(producer_id) == last_offset
         if discard or count == 0:
             if keep_empty:
@@ -223,21 +237,22 @@ class BatchFilter(Logging):
     def _rebuild(self, batch: _PendingBatch, flags: bytearray, kept: int, split: SplitRecords) -> RetainedBatch:
         """The batch without some of its records; its offsets, sequence numbers and codec stay."""
         start, end, header, records, records_start, first, last, _ = batch
-        if _crc32c(self._view[start + _CHECKED_FROM : end], gil_release_mode=0) != header[4]:
+        if _crc32c(self._view[start + _CHECKED_FROM : end], gil_release_mode=0) != header[CRC]:
             raise CorruptRecordException(
-                f"Record batch with base offset {header[0]} of {self._partition} is corrupt (stored crc = {header[4]})"
+                f"Record batch with base offset {header[BASE_OFFSET]} of {self._partition} is corrupt "
+                f"(stored crc = {header[CRC]})"
             )
         starts = [records_start, *split.ends[first : last - 1]]
         ends = split.ends[first:last]
         deltas = [delta >> 1 ^ -(delta & 1) for delta in compress(split.deltas[first:last], flags)]
         new_deltas: Iterable[int]
-        if header[5] & _APPEND_TIME:
-            first_timestamp = max_timestamp = header[8]
+        if header[ATTRIBUTES] & _APPEND_TIME:
+            first_timestamp = max_timestamp = header[MAX_TIMESTAMP]
             unchanged, new_deltas = not any(deltas), repeat(0)
         else:
             # timestamps are told from the first record on, which is another one now
             shift = deltas[0]
-            first_timestamp, max_timestamp = header[7] + shift, header[7] + max(deltas)
+            first_timestamp, max_timestamp = header[FIRST_TIMESTAMP] + shift, header[FIRST_TIMESTAMP] + max(deltas)
             unchanged, new_deltas = not shift, (delta - shift for delta in deltas)
         if unchanged:
             parts = _runs(records, starts, ends, flags)
@@ -249,7 +264,7 @@ class BatchFilter(Logging):
                 "Record batch from %s with last offset %d exceeded max record batch size %d after cleaning (new size "
                 "is %d). Consumers with version earlier than 0.10.1.0 may need to increase their fetch sizes.",
                 self._partition,
-                header[0] + header[6],
+                header[BASE_OFFSET] + header[LAST_OFFSET_DELTA],
                 self._max_record_batch_size,
                 len(data),
             )
@@ -276,25 +291,25 @@ class BatchFilter(Logging):
 
 
 def _retained(data: bytes | memoryview, header: BatchHeader, max_timestamp: int, messages: int) -> RetainedBatch:
-    last_offset = header[0] + header[6]
-    return RetainedBatch(data, header[0], last_offset, max_timestamp, last_offset, messages)
+    last_offset = header[BASE_OFFSET] + header[LAST_OFFSET_DELTA]
+    return RetainedBatch(data, header[BASE_OFFSET], last_offset, max_timestamp, last_offset, messages)
 
 
 def _as_it_is(data: memoryview, header: BatchHeader) -> RetainedBatch:
-    return _retained(data, header, header[8], header[12])
+    return _retained(data, header, header[MAX_TIMESTAMP], header[RECORDS_COUNT])
 
 
 def _emptied(header: BatchHeader) -> RetainedBatch:
     """The header alone, without codec."""
-    codec_less = (*header[:5], header[5] & ~7, *header[6:])
-    return _retained(_build(codec_less, 0, _NO_TIMESTAMP, header[8], []), header, header[8], 0)
+    codec_less = (*header[:ATTRIBUTES], header[ATTRIBUTES] & ~7, *header[LAST_OFFSET_DELTA:])
+    return _retained(_build(codec_less, 0, _NO_TIMESTAMP, header[MAX_TIMESTAMP], []), header, header[MAX_TIMESTAMP], 0)
 
 
 def _build(
     header: BatchHeader, count: int, first_timestamp: int, max_timestamp: int, records: list[bytes | memoryview]
 ) -> bytes:
     """A batch with the header's offsets, epoch, producer and attributes, and these records."""
-    codec = header[5] & 7
+    codec = header[ATTRIBUTES] & 7
     if codec:
         compressed = ByteBufferOutputStream()
         stream = CompressionType.for_id(codec).wrap_for_output(compressed, 2)
@@ -302,18 +317,23 @@ def _build(
         stream.close()  # type: ignore[attr-defined]  # a codec's stream is a Compressor
         records = [bytes(compressed.buffer)]
     checked = _CHECKED_HEADER.pack(
-        header[5] & _KNOWN_ATTRIBUTES,
-        header[6],
+        header[ATTRIBUTES] & _KNOWN_ATTRIBUTES,
+        header[LAST_OFFSET_DELTA],
         first_timestamp,
         max_timestamp,
-        header[9],
-        header[10],
-        header[11],
+        header[PRODUCER_ID],
+        header[PRODUCER_EPOCH],
+        header[BASE_SEQUENCE],
         count,
     )
     body = b"".join([checked, *records])
     crc = _crc32c(body, gil_release_mode=0)
-    return _PREFIX.pack(header[0], _CHECKED_FROM - 12 + len(body), header[2], 2, crc) + body
+    return (
+        _PREFIX.pack(
+            header[BASE_OFFSET], _CHECKED_FROM - LOG_OVERHEAD + len(body), header[PARTITION_LEADER_EPOCH], 2, crc
+        )
+        + body
+    )
 
 
 def _runs(data: bytes, starts: list[int], ends: list[int], flags: bytearray) -> list[bytes | memoryview]:

@@ -16,12 +16,21 @@ import crc32c
 from kafka_py.common.errors import CorruptRecordException, IllegalStateException
 from kafka_py.common.record.abstract_legacy_record_batch import ByteBufferLegacyRecordBatch
 from kafka_py.common.record.buffer_supplier import BufferSupplier
-from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.default_record_batch import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    CRC,
+    LAST_OFFSET_DELTA,
+    RECORDS_COUNT,
+    DefaultRecordBatch,
+)
 from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.log.batch_filter import BatchFilter
 from kafka_py.log.cleaned_transaction_metadata import CleanedTransactionMetadata
 from kafka_py.log.cleaner_stats import CleanerStats
 from kafka_py.log.log import Log
+from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.log_segment import LogSegment
 from kafka_py.log.record_keys import batches_of, index_keys, records_data
 from kafka_py.utils.logging import Logging
@@ -48,7 +57,6 @@ _CONTROL = 0x20
 _TRANSACTIONAL_OR_CONTROL = 0x30
 _SIZE_AT = 8
 _CHECKED_FROM = 21
-_LOG_OVERHEAD = 12
 
 # What is kept goes to the new segment in pieces of about this size, each of which may get an index entry.
 _PIECE_BYTES = 16 * 1024
@@ -170,14 +178,14 @@ class Cleaner(Logging):
         transaction_metadata = transaction_metadata or CleanedTransactionMetadata()
         first_segment = segments[0]
         for part in (first_segment.log, first_segment.offset_index, first_segment.time_index, first_segment.txn_index):
-            part.file.with_name(part.file.name + Log.CLEANED_FILE_SUFFIX).unlink(missing_ok=True)
+            part.file.with_name(part.file.name + LogFileUtils.CLEANED_FILE_SUFFIX).unlink(missing_ok=True)
         cleaned = LogSegment.open(
             log.dir,
             first_segment.base_offset,
             log.config,
             self._time,
-            file_suffix=Log.CLEANED_FILE_SUFFIX,
-            init_file_size=log.init_file_size,
+            file_suffix=LogFileUtils.CLEANED_FILE_SUFFIX,
+            init_file_size=log.config.init_file_size,
             preallocate=log.config.preallocate,
         )
         transaction_metadata.transaction_index = cleaned.txn_index
@@ -362,8 +370,8 @@ class Cleaner(Logging):
         if self._read_buffer >= max_size:
             left = records.size_in_bytes() - position
             batch_size = left + 1
-            if len(data) >= _LOG_OVERHEAD:
-                batch_size = int.from_bytes(data[_SIZE_AT:_LOG_OVERHEAD], "big", signed=True) + _LOG_OVERHEAD
+            if len(data) >= LOG_OVERHEAD:
+                batch_size = int.from_bytes(data[_SIZE_AT:LOG_OVERHEAD], "big", signed=True) + LOG_OVERHEAD
             if batch_size > left:
                 raise CorruptRecordException(
                     f"Log segment may be corrupt, batch size {batch_size} > {left} bytes left in segment {records.file}"
@@ -553,19 +561,19 @@ class _MapFilling:
         """Note the keys of a batch that are to go into the map; its number of messages and its last offset."""
         if header is None:
             return self._add_legacy_keys(ByteBufferLegacyRecordBatch(view[start:end]))
-        if _crc32c(view[start + _CHECKED_FROM : end], gil_release_mode=0) != header[4]:
+        if _crc32c(view[start + _CHECKED_FROM : end], gil_release_mode=0) != header[CRC]:
             DefaultRecordBatch(view[start:end]).ensure_valid()  # raises
-        last_offset = header[0] + header[6]
-        if header[5] & _TRANSACTIONAL_OR_CONTROL:
+        last_offset = header[BASE_OFFSET] + header[LAST_OFFSET_DELTA]
+        if header[ATTRIBUTES] & _TRANSACTIONAL_OR_CONTROL:
             batch = DefaultRecordBatch(view[start:end])
-            if header[5] & _CONTROL:
+            if header[ATTRIBUTES] & _CONTROL:
                 self._transaction_metadata.on_control_batch_read(batch)
                 return 1, last_offset
             if self._transaction_metadata.on_batch_read(batch):
-                return header[12], last_offset
+                return header[RECORDS_COUNT], last_offset
         records, records_start = records_data(data, start, end, header, self._supplier)
         index_keys(records, records_start, header, self._keys, self._offsets)
-        return header[12], last_offset
+        return header[RECORDS_COUNT], last_offset
 
     def _add_legacy_keys(self, batch: ByteBufferLegacyRecordBatch) -> tuple[int, int]:
         messages = 0

@@ -1,7 +1,8 @@
 """The log of one partition: an append-only sequence of record batches in segment files.
 
 Mirrors: core/src/main/scala/kafka/log/Log.scala @ 1.1.1
-Read next: local_log.py (segments), log_loader.py (start-up and recovery), log_segment.py, producer_state_manager.py
+Read next: local_log.py (segments), log_loader.py (start-up and recovery), log_segment.py, producer_state_manager.py;
+           they hold what later versions of Kafka moved out of Log.scala
 
 Files in the partition's directory (see log_file_utils.py for the names):
 
@@ -19,49 +20,54 @@ so, deleted with its whole segment.
 from __future__ import annotations
 
 import os
-from bisect import bisect_right
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.api.api_version import KAFKA_0_10_0_IV0
 from kafka_py.common.errors import (
     CorruptRecordException,
-    InvalidRecordException,
     KafkaException,
     OffsetOutOfRangeException,
-    OffsetsOutOfOrderException,
     RecordBatchTooLargeException,
     RecordTooLargeException,
-    UnexpectedAppendOffsetException,
     UnsupportedForMessageFormatException,
 )
 from kafka_py.common.long_ref import LongRef
-from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.default_record_batch import (
+    BASE_OFFSET,
+    PARTITION_LEADER_EPOCH,
+    PRODUCER_ID,
+    DefaultRecordBatch,
+)
 from kafka_py.common.record.memory_records import MemoryRecords
-from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
 from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.requests.isolation_level import IsolationLevel
-from kafka_py.common.utils.utils import flush_dir_if_exists
 from kafka_py.log.index_entry import TimestampOffset
-from kafka_py.log.log_append_info import LogAppendInfo
+from kafka_py.log.local_log import LocalLog, StorageErrors
+from kafka_py.log.log_append_info import LogAppendInfo, analyze_and_validate_records, check_given_offsets
 from kafka_py.log.log_config import LogConfig
+from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.log_loader import LogLoader
-from kafka_py.log.log_segment import LogSegment
+from kafka_py.log.log_retention import LogRetention
 from kafka_py.log.log_validator import LogValidator
 from kafka_py.log.producer_state_entry import CompletedTxn
 from kafka_py.log.producer_state_manager import ProducerStateManager
-from kafka_py.message.compression_codec import BrokerCompressionCodec, CompressionCodec, NoCompressionCodec
-from kafka_py.server.fetch_data_info import FetchDataInfo
+from kafka_py.log.producer_updates import analyze_and_validate_producer_state, rebuild_producer_state
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import LeaderEpochCheckpointFile, LeaderEpochFile
+from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochFileCache
 from kafka_py.server.log_offset_metadata import LogOffsetMetadata
-from kafka_py.utils.concurrent import AtomicLong
+from kafka_py.utils.concurrent import ReentrantLock
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection
+    import pathlib
+    from collections.abc import Collection, Iterable
 
-    from kafka_py.common.requests.fetch_response import FetchResponse
-    from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
+    from kafka_py.log.log_segment import LogSegment
     from kafka_py.log.producer_state_entry import BatchMetadata, ProducerAppendInfo
+    from kafka_py.log.transaction_index import AbortedTxn
     from kafka_py.server.broker_topic_stats import BrokerTopicStats
+    from kafka_py.server.fetch_data_info import FetchDataInfo
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
     from kafka_py.utils.kafka_scheduler import Scheduler
 
@@ -72,14 +78,16 @@ _LONG_MAX = 2**63 - 1
 _NO_TIMESTAMP = -1
 _EARLIEST_TIMESTAMP = -2  # ListOffsetRequest.EARLIEST_TIMESTAMP
 _LATEST_TIMESTAMP = -1  # ListOffsetRequest.LATEST_TIMESTAMP
-_LOG_OVERHEAD = 12
 
 # what an append without producer ids changes for producers; nobody writes into it
 _NO_PRODUCER: tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None] = ({}, [], None)
 
 
-class Log(LogLoader):
+class Log(KafkaMetricsGroup):
     """A partition's log. Appends go to the active segment; reads may begin in any.
+
+    Its segments are a LocalLog's. Its own are the order of what happens to them and what goes beyond files: offsets
+    given, producers, leader epochs, the log start, the high watermark, retention.
 
     `log_start_offset` is the first offset that clients may read: it is raised by DeleteRecords requests and by
     retention. `recovery_point` is the first offset that is not known to be on disk.
@@ -88,51 +96,62 @@ class Log(LogLoader):
     Thread: any. Appends come from handlers and fetchers, flushes and deletions from the scheduler.
     Locks: `lock` for every change. Append writes to the file under it: the order of offsets is the order in the file.
     Differs: readers take no lock: they read immutable snapshots (`segments.snapshot`, `next_offset_metadata`).
-        Overloads: `flush(offset=None)`, `log_segments_between(from_, to)`, `_delete_old_segments(predicate, reason)`,
-        `_collect_aborted_transactions(…, starting_segment)`. `fetch_offsets_by_timestamp` skips segments below the log
-        start, where Kafka finds nothing and answers so. New segment.bytes and segment.ms hold for the active segment
-        at once (KAFKA-7366). A flush brings new files' names to the disk as well (KAFKA-3968). A batch without epoch
-        ends the epochs (KAFKA-7897). A follower's append may be larger than max.message.bytes (KAFKA-9617, in 2.6) and
-        than segment.bytes (3.8 still refuses it): the leader has accepted it. The cleaner asks for `high_watermark` and
-        `last_stable_offset` (KAFKA-13194), which are members here since 2.4; the mark is still Replica's own, as in
-        1.1.1, which tells it. The base classes hold what later versions of Kafka moved out of this class.
+        Overloads: `flush(offset=None)`, `log_segments_between(from_, to)`. `fetch_offsets_by_timestamp` skips segments
+        below the log start, where Kafka finds nothing and answers so. New segment.bytes and segment.ms hold for the
+        active segment at once (KAFKA-7366). A flush brings new files' names to the disk as well (KAFKA-3968). A batch
+        without epoch ends the epochs (KAFKA-7897). A follower's append may be larger than max.message.bytes
+        (KAFKA-9617, in 2.6) and than segment.bytes (3.8 still refuses it): the leader has accepted it. The cleaner asks
+        for `high_watermark` and `last_stable_offset` (KAFKA-13194), which are members here since 2.4; the mark is still
+        Replica's own, as in 1.1.1, which tells it.
+    Left out: what LogLoader, LocalLog, LogRetention and others have here, see docs/left-out.tsv
     """
+
+    # names of files, as in `object Log`
+    filename_prefix_from_offset: ClassVar = staticmethod(LogFileUtils.filename_prefix_from_offset)
+    log_file: ClassVar = staticmethod(LogFileUtils.log_file)
+    offset_index_file: ClassVar = staticmethod(LogFileUtils.offset_index_file)
+    time_index_file: ClassVar = staticmethod(LogFileUtils.time_index_file)
+    transaction_index_file: ClassVar = staticmethod(LogFileUtils.transaction_index_file)
+    producer_snapshot_file: ClassVar = staticmethod(LogFileUtils.producer_snapshot_file)
+    log_delete_dir_name: ClassVar = staticmethod(LogFileUtils.log_delete_dir_name)
+    log_future_dir_name: ClassVar = staticmethod(LogFileUtils.log_future_dir_name)
+    log_dir_name: ClassVar = staticmethod(LogFileUtils.log_dir_name)
+    offset_from_file: ClassVar = staticmethod(LogFileUtils.offset_from_file)
+    parse_topic_partition_name: ClassVar = staticmethod(LogFileUtils.parse_topic_partition_name)
 
     def __init__(
         self,
-        dir: str | os.PathLike[str],
-        config: LogConfig,
         log_start_offset: int,
-        recovery_point: int,
-        scheduler: Scheduler,
+        local_log: LocalLog,
         broker_topic_stats: BrokerTopicStats,
-        time: Time,
-        max_producer_id_expiration_ms: int,
         producer_id_expiration_check_interval_ms: int,
-        topic_partition: TopicPartition,
+        leader_epoch_cache: LeaderEpochFileCache,
         producer_state_manager: ProducerStateManager,
-        log_dir_failure_channel: LogDirFailureChannel,
     ) -> None:
-        super().__init__(
-            dir,
-            config,
-            log_start_offset,
-            recovery_point,
-            scheduler,
-            time,
-            max_producer_id_expiration_ms,
-            topic_partition,
-            producer_state_manager,
-            log_dir_failure_channel,
-        )
+        """The log of what `local_log` holds; `apply` opens one."""
+        self._local_log = local_log
+        self.segments = local_log.segments
+        self.topic_partition = local_log.topic_partition
+        self.log_ident = local_log.log_ident
+        self.place = f"{local_log.topic_partition} in dir {local_log.parent_dir}"  # for messages
+        self.lock = ReentrantLock()
+        self._time = local_log.time
         self._broker_topic_stats = broker_topic_stats
-        self.producer_id_expiration_check_interval_ms = producer_id_expiration_check_interval_ms
-        self._last_flushed_time = AtomicLong(time.milliseconds())  # atomic
+        self._retention = LogRetention(self, local_log.time)
+        self.producer_state_manager = producer_state_manager
+        self._leader_epoch_cache = leader_epoch_cache  # volatile: rename_dir under lock
+        self.log_start_offset = log_start_offset  # volatile: writer under lock
+        # where the oldest open transaction begins, from which the last stable offset is computed; if that record has
+        # been deleted from the log, this is the log start
+        self.first_unstable_offset: LogOffsetMetadata | None = None  # volatile: writer under lock
         # segments with offsets at or above it are neither deleted nor cleaned; None until there is a Replica
-        self._replica_high_watermark: int | None = None  # volatile: writer under lock
-        self._load()
+        self.replica_high_watermark: int | None = None  # volatile: writer under lock
+        self._update_first_unstable_offset()
+        self._tags = {"topic": self.topic_partition.topic, "partition": str(self.topic_partition.partition)}
+        if local_log.is_future:
+            self._tags["is-future"] = "true"
         self._register_metrics()
-        self._producer_expire_check = scheduler.schedule(
+        self._producer_expire_check = local_log.scheduler.schedule(
             "PeriodicProducerExpirationCheck",
             self._remove_expired_producers,
             delay=producer_id_expiration_check_interval_ms,
@@ -152,24 +171,210 @@ class Log(LogLoader):
         max_producer_id_expiration_ms: int,
         producer_id_expiration_check_interval_ms: int,
         log_dir_failure_channel: LogDirFailureChannel,
+        producer_state_manager: ProducerStateManager | None = None,
     ) -> Log:
         """Open or create the log in `dir`, whose name says topic and partition; raises OSError, KafkaException."""
-        topic_partition = cls.parse_topic_partition_name(dir)
-        producer_state_manager = ProducerStateManager(topic_partition, dir, max_producer_id_expiration_ms)
-        return cls(
-            dir,
-            config,
-            log_start_offset,
-            recovery_point,
-            scheduler,
+        start_ms = time.milliseconds()
+        topic_partition = LogFileUtils.parse_topic_partition_name(dir)
+        local_log = LocalLog(dir, config, recovery_point, scheduler, time, topic_partition, log_dir_failure_channel)
+        os.makedirs(local_log.dir, exist_ok=True)
+        leader_epoch_cache = cls._new_leader_epoch_cache(local_log)
+        if producer_state_manager is None:
+            producer_state_manager = ProducerStateManager(topic_partition, dir, max_producer_id_expiration_ms)
+        offsets = LogLoader(
+            local_log,
+            had_clean_shutdown=(local_log.dir.parent / LogFileUtils.CLEAN_SHUTDOWN_FILE).exists(),
+            log_start_offset_checkpoint=log_start_offset,
+            recovery_point_checkpoint=recovery_point,
+            leader_epoch_cache=leader_epoch_cache,
+            producer_state_manager=producer_state_manager,
+        ).load()
+        local_log.loaded(offsets)
+        log = cls(
+            offsets.log_start_offset,
+            local_log,
             broker_topic_stats,
-            time,
-            max_producer_id_expiration_ms,
             producer_id_expiration_check_interval_ms,
-            topic_partition,
+            leader_epoch_cache,
             producer_state_manager,
-            log_dir_failure_channel,
         )
+        log.info(
+            "Completed load of log with %d segments, log start offset %d and log end offset %d in %d ms",
+            log.number_of_segments,
+            log.log_start_offset,
+            log.log_end_offset,
+            time.milliseconds() - start_ms,
+        )
+        return log
+
+    # ---- what the LocalLog knows ----------------------------------------------------------------------------------
+
+    @property
+    def dir(self) -> pathlib.Path:
+        """The log's directory."""
+        return self._local_log.dir
+
+    @property
+    def name(self) -> str:
+        """Name of the directory."""
+        return self._local_log.name
+
+    @property
+    def is_future(self) -> bool:
+        """Whether this is a copy that will replace the partition's log on another disk."""
+        return self._local_log.is_future
+
+    @property
+    def config(self) -> LogConfig:
+        """The topic's settings, see `update_config`."""
+        return self._local_log.config
+
+    @property
+    def recovery_point(self) -> int:
+        """The first offset that is not known to be on disk."""
+        return self._local_log.recovery_point
+
+    @property
+    def next_offset_metadata(self) -> LogOffsetMetadata:
+        """Offset of the next message, and where it will be written; readers see what is below it."""
+        return self._local_log.next_offset_metadata
+
+    @property
+    def log_end_offset_metadata(self) -> LogOffsetMetadata:
+        """`next_offset_metadata` under its public name."""
+        return self._local_log.next_offset_metadata
+
+    @property
+    def log_end_offset(self) -> int:
+        """Offset of the next message."""
+        return self._local_log.next_offset_metadata.message_offset
+
+    def _update_log_end_offset(self, message_offset: int) -> None:
+        self._local_log.update_log_end_offset(message_offset)
+
+    @property
+    def number_of_segments(self) -> int:
+        """How many segments there are."""
+        return len(self.segments)
+
+    @property
+    def active_segment(self) -> LogSegment:
+        """The segment that takes appends: the one with the highest base offset."""
+        return self.segments.snapshot[1][-1]
+
+    @property
+    def log_segments(self) -> list[LogSegment]:
+        """All segments, oldest first."""
+        return self.segments.values()
+
+    def log_segments_between(self, from_: int, to: int) -> list[LogSegment]:
+        """The segments that hold offsets from `from_` up to `to` - 1."""
+        return self.segments.values_between(from_, to)
+
+    @staticmethod
+    def size_in_bytes(segments: Iterable[LogSegment]) -> int:
+        """Sum of the segments' sizes."""
+        return sum(segment.size for segment in segments)
+
+    @property
+    def size(self) -> int:
+        """Bytes of all segments."""
+        return self._local_log.size
+
+    def collect_aborted_transactions(self, start_offset: int, upper_bound_offset: int) -> list[AbortedTxn]:
+        """The aborted transactions that overlap [start_offset, upper_bound_offset)."""
+        return self._local_log.collect_aborted_transactions(start_offset, upper_bound_offset)
+
+    def replace_segments(self, new_segment: LogSegment, old_segments: list[LogSegment]) -> None:
+        """Put a cleaned segment in the place of others, see LocalLog.replace_segments."""
+        with self.lock:
+            self._local_log.replace_segments(new_segment, old_segments)
+
+    def maybe_handle_io_exception(self, msg: str) -> StorageErrors:
+        """For `with`: an OSError in the block takes the log directory offline and becomes a KafkaStorageException."""
+        return self._local_log.maybe_handle_io_exception(msg)
+
+    # ---- producers and leader epochs ------------------------------------------------------------------------------
+
+    @property
+    def leader_epoch_cache(self) -> LeaderEpochFileCache:
+        """Where each leader epoch of this log begins."""
+        return self._leader_epoch_cache
+
+    @staticmethod
+    def _new_leader_epoch_cache(local_log: LocalLog) -> LeaderEpochFileCache:
+        checkpoint = LeaderEpochCheckpointFile(
+            LeaderEpochFile.new_file(local_log.dir), local_log.log_dir_failure_channel
+        )
+        return LeaderEpochFileCache(local_log.topic_partition, lambda: local_log.next_offset_metadata, checkpoint)
+
+    def _load_producer_state(self, last_offset: int) -> None:
+        """Bring the producer state to `last_offset`, where the log now ends. Caller holds lock."""
+        rebuild_producer_state(self.producer_state_manager, self._local_log, self.log_start_offset, last_offset)
+        self._update_first_unstable_offset()
+
+    def _update_first_unstable_offset(self) -> None:
+        """Take the oldest open transaction from the producer state, with its place on disk."""
+        with self.lock:
+            self._local_log.check_if_memory_mapped_buffer_closed()
+            updated = self.producer_state_manager.first_unstable_offset
+            if updated is not None and (updated.message_offset_only or updated.message_offset < self.log_start_offset):
+                offset = max(updated.message_offset, self.log_start_offset)
+                segment = self.segments.floor_segment(offset)
+                position = None if segment is None else segment.translate_offset(offset)
+                if segment is None or position is None:
+                    updated = LogOffsetMetadata(offset)
+                else:
+                    updated = LogOffsetMetadata(offset, segment.base_offset, position.position)
+            if updated != self.first_unstable_offset:
+                self.debug("First unstable offset updated to %s", updated)
+                self.first_unstable_offset = updated
+
+    def _remove_expired_producers(self) -> None:  # runs on: kafka-scheduler
+        with self.lock:
+            self.producer_state_manager.remove_expired_producers(self._time.milliseconds())
+
+    def delete_snapshots_after_recovery_point_checkpoint(self) -> int:
+        """Delete the snapshots that neither recovery nor a truncation will need; the lowest offset kept.
+
+        Kept are those of the last two segments, for truncations, and those from the recovery point on, so that
+        recovery never has to begin at an older segment.
+        """
+        with self.lock:
+            min_offset_to_retain = self._local_log.min_snapshots_offset_to_retain
+        self.producer_state_manager.delete_snapshots_before(min_offset_to_retain)
+        return min_offset_to_retain
+
+    def active_producers_with_last_sequence(self) -> dict[int, int]:
+        """Last sequence of each known producer."""
+        with self.lock:
+            return {i: entry.last_seq for i, entry in self.producer_state_manager.active_producers.items()}
+
+    def active_producers_with_last_data_offset(self) -> dict[int, int]:
+        """Offset of the last record of each known producer, -1 if only a marker is known."""
+        with self.lock:
+            return {i: entry.last_data_offset for i, entry in self.producer_state_manager.active_producers.items()}
+
+    def take_producer_snapshot(self) -> None:
+        """Write a producer snapshot at the log end."""
+        with self.lock:
+            self._local_log.check_if_memory_mapped_buffer_closed()
+            self.producer_state_manager.take_snapshot()
+
+    # ---- metrics --------------------------------------------------------------------------------------------------
+
+    def _register_metrics(self) -> None:
+        self.new_gauge("NumLogSegments", lambda: self.number_of_segments, self._tags)
+        self.new_gauge("LogStartOffset", lambda: self.log_start_offset, self._tags)
+        self.new_gauge("LogEndOffset", lambda: self.log_end_offset, self._tags)
+        self.new_gauge("Size", lambda: self.size, self._tags)
+
+    def remove_log_metrics(self) -> None:
+        """Take the gauges of this log away."""
+        for name in ("NumLogSegments", "LogStartOffset", "LogEndOffset", "Size"):
+            self.remove_metric(name, self._tags)
+
+    # ---- configuration and closing ---------------------------------------------------------------------------------
 
     def update_config(self, updated_keys: Collection[str], new_config: LogConfig) -> None:
         """Replace the configuration; the next append and the next retention check use it."""
@@ -187,32 +392,18 @@ class Log(LogLoader):
                 max_diff_ms,
             )
         with self.lock:
-            self.config = new_config
-            if not self.segments.is_empty:
-                self._give_limits(self.active_segment)
-
-    def _remove_expired_producers(self) -> None:  # runs on: kafka-scheduler
-        with self.lock:
-            self.producer_state_manager.remove_expired_producers(self._time.milliseconds())
-
-    # ---- closing --------------------------------------------------------------------------------------------------
+            self._local_log.update_config(new_config)
 
     def close(self) -> None:
         """Write a producer snapshot and close the files; raises KafkaStorageException."""
         self.debug("Closing log")
         with self.lock:
-            self._check_if_memory_mapped_buffer_closed()
+            self._local_log.check_if_memory_mapped_buffer_closed()
             self._cancel_producer_expire_check()
-
-            def close_segments() -> None:
+            with self.maybe_handle_io_exception(f"Error while renaming dir for {self.place}"):
                 # so that the next start need not scan the log for producers
                 self.producer_state_manager.take_snapshot()
-                for segment in self.log_segments:
-                    segment.close()
-
-            self._maybe_handle_io_exception(
-                lambda: f"Error while renaming dir for {self.topic_partition} in dir {self.dir.parent}", close_segments
-            )
+                self._local_log.close()
 
     def _cancel_producer_expire_check(self) -> None:
         if self._producer_expire_check is not None:
@@ -220,50 +411,33 @@ class Log(LogLoader):
 
     def rename_dir(self, name: str) -> None:
         """Rename the log's directory; raises KafkaStorageException."""
-        with self.lock:
-
-            def rename() -> None:
-                renamed_dir = self.dir.parent / name
-                os.replace(self.dir, renamed_dir)
-                if renamed_dir != self.dir:
-                    self.dir = renamed_dir
-                    for segment in self.log_segments:
-                        segment.update_dir(renamed_dir)
-                    self.producer_state_manager.log_dir = renamed_dir
-                    # its checkpoint file moved as well
-                    self._leader_epoch_cache = self._initialize_leader_epoch_cache()
-
-            self._maybe_handle_io_exception(
-                lambda: f"Error while renaming dir for {self.topic_partition} in log dir {self.dir.parent}", rename
-            )
+        with (
+            self.lock,
+            self.maybe_handle_io_exception(
+                f"Error while renaming dir for {self.topic_partition} in log dir {self._local_log.parent_dir}"
+            ),
+        ):
+            if self._local_log.rename_dir(name):
+                self.producer_state_manager.log_dir = self.dir
+                # its checkpoint file moved as well
+                self._leader_epoch_cache = self._new_leader_epoch_cache(self._local_log)
 
     def close_handlers(self) -> None:
         """Close the files without writing, because the log directory is offline."""
         self.debug("Closing handlers")
         with self.lock:
             self._cancel_producer_expire_check()
-            for segment in self.log_segments:
-                segment.close_handlers()
-            self._is_memory_mapped_buffer_closed = True
+            self._local_log.close_handlers()
 
     def delete(self) -> None:
         """Delete the directory and all in it, at once; raises KafkaStorageException."""
-
-        def delete_all() -> None:
-            with self.lock:
-                self._check_if_memory_mapped_buffer_closed()
-                self._cancel_producer_expire_check()
-                self.remove_log_metrics()
-                for segment in self.log_segments:
-                    segment.delete_if_exists()
-                self.segments.clear()
-                self._leader_epoch_cache.clear()
-                self.delete_tree(self.dir)
-                self._is_memory_mapped_buffer_closed = True
-
-        self._maybe_handle_io_exception(
-            lambda: f"Error while deleting log for {self.topic_partition} in dir {self.dir.parent}", delete_all
-        )
+        with self.maybe_handle_io_exception(f"Error while deleting log for {self.place}"), self.lock:
+            self._local_log.check_if_memory_mapped_buffer_closed()
+            self._cancel_producer_expire_check()
+            self.remove_log_metrics()
+            self._local_log.delete_all_segments()
+            self._leader_epoch_cache.clear()
+            self._local_log.delete_dir()
 
     # ---- append ---------------------------------------------------------------------------------------------------
 
@@ -295,33 +469,36 @@ class Log(LogLoader):
         valid_records = records
         if append_info.valid_bytes != len(records.buffer):
             valid_records = self._trim_invalid_bytes(records, append_info)
+        local_log = self._local_log
         with self.lock:
             try:
-                self._check_if_memory_mapped_buffer_closed()
-                self._check_for_log_dir_failure()
+                local_log.check_if_memory_mapped_buffer_closed()
+                local_log.check_for_log_dir_failure()
                 # 3. give offsets, or check the given ones
                 if assign_offsets:
                     valid_records = self._assign_offsets(
                         valid_records, records, append_info, leader_epoch, is_from_client
                     )
                 else:
-                    self._check_given_offsets(records, append_info)
+                    check_given_offsets(
+                        records, append_info, local_log.log_end_offset, self.topic_partition, self.log_start_offset
+                    )
                 # 4. note a new leader epoch
                 has_producer = False
                 for batch in valid_records.batches():
                     if type(batch) is DefaultRecordBatch:
                         header = batch.header
-                        self._leader_epoch_cache.assign(header[2], header[0])
-                        if header[9] > -1:
+                        self._leader_epoch_cache.assign(header[PARTITION_LEADER_EPOCH], header[BASE_OFFSET])
+                        if header[PRODUCER_ID] > -1:
                             has_producer = True
                     else:
                         self._leader_epoch_cache.clear_and_flush_if_begun(batch.last_offset())
                 # 5. a batch has to fit in a segment
                 size = len(valid_records.buffer)
-                if assign_offsets and size > self.config.segment_size:
+                if assign_offsets and size > local_log.config.segment_size:
                     raise RecordBatchTooLargeException(
                         f"Message batch size is {size} bytes which exceeds the maximum configured segment size of "
-                        f"{self.config.segment_size}."
+                        f"{local_log.config.segment_size}."
                     )
                 # 6. check producer ids and sequences; a batch sent again is answered as the first time
                 updated_producers, completed_txns, maybe_duplicate = (
@@ -338,8 +515,8 @@ class Log(LogLoader):
                 self._write(valid_records, size, append_info, updated_producers, completed_txns)
                 return append_info
             except OSError as e:
-                msg = f"Error while appending records to {self.topic_partition} in dir {self.dir.parent}"
-                raise self._storage_exception(msg, e) from e
+                msg = f"Error while appending records to {self.topic_partition} in dir {local_log.parent_dir}"
+                raise local_log.storage_exception(msg, e) from e
 
     def _write(
         self,
@@ -389,8 +566,9 @@ class Log(LogLoader):
                 next_offset,
                 valid_records,
             )
-        # 11. sync if so many messages are not
-        if next_offset - self.recovery_point >= self.config.flush_interval:
+        # 11. sync if as many messages as flush.messages says are not on disk
+        local_log = self._local_log
+        if next_offset - local_log.recovery_point >= local_log.config.flush_interval:
             self.flush()
 
     def _assign_offsets(
@@ -402,9 +580,9 @@ class Log(LogLoader):
         is_from_client: bool,
     ) -> MemoryRecords:
         """Validate the records and stamp offsets on them; the records to write. Caller holds lock."""
-        config = self.config
+        config = self._local_log.config
         timestamp_type = config.message_timestamp_type
-        offset = LongRef(self.next_offset_metadata.message_offset)
+        offset = LongRef(self._local_log.next_offset_metadata.message_offset)
         append_info.first_offset = offset.value
         now = self._time.milliseconds()
         try:
@@ -441,116 +619,28 @@ class Log(LogLoader):
                     )
         return result.validated_records
 
-    def _check_given_offsets(self, records: MemoryRecords, append_info: LogAppendInfo) -> None:
-        """Refuse a follower's append that goes backwards, in itself or against the log. Caller holds lock."""
-        if not append_info.offsets_monotonic:
-            raise OffsetsOutOfOrderException(
-                f"Out of order offsets found in append to {self.topic_partition}: "
-                f"{[record.offset() for record in records.records()]}"
-            )
-        next_offset = self.next_offset_metadata.message_offset
-        if append_info.first_offset < next_offset:
-            # an empty log can still take it: DeleteRecords may have moved the leader's start into a batch; that needs
-            # the true first offset, which may have to be decompressed
-            first_offset = next(iter(records.batches())).base_offset()
-            offsets = [record.offset() for record, _ in zip(records.records(), range(10), strict=False)]
-            raise UnexpectedAppendOffsetException(
-                f"Unexpected offset in append to {self.topic_partition}. First offset or last offset of the first "
-                f"batch {append_info.first_offset} is less than the next offset {next_offset}. First 10 offsets in "
-                f"append: {offsets}, last offset in append: {append_info.last_offset}. Log start offset = "
-                f"{self.log_start_offset}",
-                first_offset,
-                append_info.last_offset,
-            )
-
     def _analyze_and_validate_producer_state(
         self, records: MemoryRecords, is_from_client: bool, is_replicated: bool
     ) -> tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None]:
         """What the batches change for their producers, the transactions they end, and a duplicate if one is."""
-        manager = self.producer_state_manager
-        updated_producers: dict[int, ProducerAppendInfo] = {}
-        completed_txns: list[CompletedTxn] = []
-        for batch in records.batches():
-            if not batch.has_producer_id():
-                continue
-            if is_from_client:
-                # any of the producer's last five batches may come again
-                last_entry = manager.last_entry(batch.producer_id())
-                duplicate = None if last_entry is None else last_entry.find_duplicate_batch(batch)
-                if duplicate is not None:
-                    return updated_producers, completed_txns, duplicate
-            completed_txn = self._update_producers(manager, batch, updated_producers, is_from_client, is_replicated)
-            if completed_txn is not None:
-                completed_txns.append(completed_txn)
-        return updated_producers, completed_txns, None
+        return analyze_and_validate_producer_state(self.producer_state_manager, records, is_from_client, is_replicated)
 
     def _analyze_and_validate_records(
         self, records: MemoryRecords, is_from_client: bool, ignore_record_size: bool
     ) -> LogAppendInfo:
         """Check size and checksum of each batch; note offsets, largest timestamp, codec, count and valid bytes."""
-        shallow_message_count = 0
-        valid_bytes_count = 0
-        first_offset = last_offset = -1
-        source_codec = NoCompressionCodec
-        monotonic = True
-        max_timestamp = _NO_TIMESTAMP
-        offset_of_max_timestamp = -1
-        config = self.config
-        max_message_size = _INT_MAX if ignore_record_size else config.max_message_size
-        for batch in records.batches():
-            compressed = True  # until it is known not to be
-            if type(batch) is DefaultRecordBatch:
-                header = batch.header
-                compressed = header[5] & 7 != 0  # the codec's bits of the attributes
-                batch_first_offset = header[0]
-                # older formats come from older clients, which do not always begin at 0
-                if is_from_client and batch_first_offset != 0:
-                    raise InvalidRecordException(
-                        f"The baseOffset of the record batch should be 0, but it is {batch_first_offset}"
-                    )
-                batch_last_offset = batch_first_offset + header[6]
-                batch_size = header[1] + _LOG_OVERHEAD
-                batch_max_timestamp = header[8]
-            else:
-                batch_first_offset = batch_last_offset = batch.last_offset()
-                batch_size = batch.size_in_bytes()
-                batch_max_timestamp = batch.max_timestamp()
-            if first_offset < 0:
-                first_offset = batch_first_offset
-            if last_offset >= batch_last_offset:
-                monotonic = False
-            last_offset = batch_last_offset
-            if batch_size > max_message_size:
-                self._mark_bytes_rejected(records.size_in_bytes())
-                raise RecordTooLargeException(
-                    f"The record batch size is {batch_size} bytes which exceeds the maximum configured value of "
-                    f"{max_message_size}."
-                )
-            batch.ensure_valid()
-            if batch_max_timestamp > max_timestamp:
-                max_timestamp = batch_max_timestamp
-                offset_of_max_timestamp = last_offset
-            shallow_message_count += 1
-            valid_bytes_count += batch_size
-            if compressed and (codec_id := batch.compression_type().id):
-                source_codec = CompressionCodec.get_compression_codec(codec_id)
-        target_codec = source_codec
-        if config.compression_type != "producer":
-            target_codec = BrokerCompressionCodec.get_target_compression_codec(config.compression_type, source_codec)
-        return LogAppendInfo(
-            first_offset,
-            last_offset,
-            max_timestamp,
-            offset_of_max_timestamp,
-            _NO_TIMESTAMP,
-            self.log_start_offset,
-            RecordsProcessingStats.EMPTY,
-            source_codec,
-            target_codec,
-            shallow_message_count,
-            valid_bytes_count,
-            monotonic,
-        )
+        config = self._local_log.config
+        try:
+            return analyze_and_validate_records(
+                records,
+                is_from_client,
+                _INT_MAX if ignore_record_size else config.max_message_size,
+                config.compression_type,
+                self.log_start_offset,
+            )
+        except RecordTooLargeException:
+            self._mark_bytes_rejected(records.size_in_bytes())
+            raise
 
     def _mark_bytes_rejected(self, size: int) -> None:
         self._broker_topic_stats.topic_stats(self.topic_partition.topic).bytes_rejected_rate.mark(size)
@@ -569,7 +659,7 @@ class Log(LogLoader):
     @property
     def high_watermark(self) -> int:
         """As last told by the replica; the log start, below which nothing is taken back, as long as there is none."""
-        high_watermark = self._replica_high_watermark
+        high_watermark = self.replica_high_watermark
         return self.log_start_offset if high_watermark is None else high_watermark
 
     @property
@@ -581,16 +671,16 @@ class Log(LogLoader):
 
     def _lower_high_watermark(self, end_offset: int) -> None:
         """What was above `end_offset` is gone: what comes next in its place is not replicated. Caller holds lock."""
-        if self._replica_high_watermark is not None and self._replica_high_watermark > end_offset:
-            self._replica_high_watermark = end_offset
+        if self.replica_high_watermark is not None and self.replica_high_watermark > end_offset:
+            self.replica_high_watermark = end_offset
 
     def on_high_watermark_incremented(self, high_watermark: int) -> None:
         """The partition's high watermark grew: transactions ended below it become stable."""
         with self.lock:
             if self.first_unstable_offset is None and self.producer_state_manager.first_unstable_offset is None:
-                self._replica_high_watermark = high_watermark  # no transaction, nothing to become stable
+                self.replica_high_watermark = high_watermark  # no transaction, nothing to become stable
                 return
-            self._replica_high_watermark = high_watermark
+            self.replica_high_watermark = high_watermark
             self.producer_state_manager.on_high_watermark_updated(high_watermark)
             self._update_first_unstable_offset()
 
@@ -599,24 +689,20 @@ class Log(LogLoader):
 
         It is written to log-start-offset-checkpoint later: a crash of all replicas in between brings the records back.
         """
-
-        def increment() -> None:
-            with self.lock:
-                self._check_if_memory_mapped_buffer_closed()
-                if new_log_start_offset > self.log_start_offset:
-                    self.info("Incrementing log start offset to %d", new_log_start_offset)
-                    self.log_start_offset = new_log_start_offset
-                    self._leader_epoch_cache.clear_and_flush_earliest(new_log_start_offset)
-                    self.producer_state_manager.truncate_head(new_log_start_offset)
-                    self._update_first_unstable_offset()
-
-        self._maybe_handle_io_exception(
-            lambda: (
+        with (
+            self.maybe_handle_io_exception(
                 f"Exception while increasing log start offset for {self.topic_partition} to {new_log_start_offset} "
-                f"in dir {self.dir.parent}"
+                f"in dir {self._local_log.parent_dir}"
             ),
-            increment,
-        )
+            self.lock,
+        ):
+            self._local_log.check_if_memory_mapped_buffer_closed()
+            if new_log_start_offset > self.log_start_offset:
+                self.info("Incrementing log start offset to %d", new_log_start_offset)
+                self.log_start_offset = new_log_start_offset
+                self._leader_epoch_cache.clear_and_flush_earliest(new_log_start_offset)
+                self.producer_state_manager.truncate_head(new_log_start_offset)
+                self._update_first_unstable_offset()
 
     # ---- read -----------------------------------------------------------------------------------------------------
 
@@ -639,57 +725,21 @@ class Log(LogLoader):
         `min_one_message`: at least one whole batch, however large. READ_COMMITTED adds the aborted transactions.
         Raises OffsetOutOfRangeException, KafkaStorageException.
         """
-        try:
-            if self.logger.trace_enabled:
-                self.trace("Reading %d bytes from offset %d of length %d bytes", max_length, start_offset, self.size)
-            # taken once: an append may move it while we read
-            next_metadata = self.next_offset_metadata
-            next_offset = next_metadata.message_offset
-            if start_offset == next_offset:
-                no_aborted: list[FetchResponse.AbortedTransaction] | None = (
-                    [] if isolation_level is IsolationLevel.READ_COMMITTED else None
-                )
-                return FetchDataInfo(next_metadata, MemoryRecords.EMPTY, False, no_aborted)
-            offsets, segments = self.segments.snapshot
-            i = bisect_right(offsets, start_offset) - 1
-            if start_offset > next_offset or i < 0 or start_offset < self.log_start_offset:
-                raise OffsetOutOfRangeException(
-                    f"Request for offset {start_offset} but we only have log segments in the range "
-                    f"{self.log_start_offset} to {next_offset}."
-                )
-            segment: LogSegment | None = segments[i]
-            # a compacted segment may hold nothing from the offset on: then the next one does
-            while segment is not None:
-                fetch_info = segment.read(
-                    start_offset, max_offset, max_length, self._exposed_position(segment), min_one_message
-                )
-                if fetch_info is not None:
-                    if isolation_level is IsolationLevel.READ_COMMITTED:
-                        return self._add_aborted_transactions(start_offset, segment, fetch_info)
-                    return fetch_info
-                segment = self.segments.higher_segment(segment.base_offset)
-            # all messages behind the start offset have been deleted
-            return FetchDataInfo(self.next_offset_metadata, MemoryRecords.EMPTY)
-        except OSError as e:
-            msg = f"Exception while reading from {self.topic_partition} in dir {self.dir.parent}"
-            raise self._storage_exception(msg, e) from e
-
-    def _exposed_position(self, segment: LogSegment) -> int:
-        """Up to where a segment may be read: in the active one, what is written may not be announced yet."""
-        if segment is self.segments.snapshot[1][-1]:
-            exposed = self.next_offset_metadata.relative_position_in_segment
-            # rolled meanwhile? then the position may belong to the new segment, and all of this one is announced
-            if segment is self.segments.snapshot[1][-1]:
-                return exposed
-        return segment.log.size_in_bytes()
+        return self._local_log.read(
+            start_offset,
+            max_length,
+            max_offset,
+            min_one_message,
+            isolation_level is IsolationLevel.READ_COMMITTED,
+            self.log_start_offset,
+        )
 
     def fetch_offsets_by_timestamp(self, target_timestamp: int) -> TimestampOffset | None:
         """The first message at or after a timestamp (ms), None if there is none; -1 asks for the end, -2 the start.
 
         Raises UnsupportedForMessageFormatException if the log's format has no timestamps.
         """
-
-        def fetch() -> TimestampOffset | None:
+        with self.maybe_handle_io_exception(f"Error while fetching offset by timestamp for {self.place}"):
             self.debug("Searching offset for timestamp %d", target_timestamp)
             version = self.config.message_format_version
             special = target_timestamp in (_EARLIEST_TIMESTAMP, _LATEST_TIMESTAMP)
@@ -708,11 +758,6 @@ class Log(LogLoader):
             target = next((segment for segment in segments if segment.largest_timestamp >= target_timestamp), None)
             return None if target is None else target.find_offset_by_timestamp(target_timestamp, self.log_start_offset)
 
-        return self._maybe_handle_io_exception(
-            lambda: f"Error while fetching offset by timestamp for {self.topic_partition} in dir {self.dir.parent}",
-            fetch,
-        )
-
     def convert_to_offset_metadata(self, offset: int) -> LogOffsetMetadata | None:
         """Where `offset` lies, None if it is out of range."""
         try:
@@ -722,94 +767,14 @@ class Log(LogLoader):
 
     # ---- retention ------------------------------------------------------------------------------------------------
 
-    def _delete_old_segments(self, predicate: Callable[[LogSegment, LogSegment | None], bool], reason: str) -> int:
-        """Delete segments from the oldest on while `predicate(segment, next segment)` holds; how many."""
-        with self.lock:
-            deletable = self._deletable_segments(predicate)
-            if deletable:
-                self.info(
-                    "Found deletable segments with base offsets [%s] due to %s",
-                    ",".join(str(segment.base_offset) for segment in deletable),
-                    reason,
-                )
-            return self._delete_segments(deletable)
-
-    def _delete_segments(self, deletable: list[LogSegment]) -> int:
-        def delete() -> int:
-            if deletable:
-                # a log has at least one segment
-                if len(self.segments) == len(deletable):
-                    self.roll()
-                with self.lock:
-                    self._check_if_memory_mapped_buffer_closed()
-                    for segment in deletable:
-                        self._delete_segment(segment)
-                    self.maybe_increment_log_start_offset(self.segments.snapshot[0][0])
-            return len(deletable)
-
-        return self._maybe_handle_io_exception(
-            lambda: f"Error while deleting segments for {self.topic_partition} in dir {self.dir.parent}", delete
-        )
-
-    def _deletable_segments(self, predicate: Callable[[LogSegment, LogSegment | None], bool]) -> list[LogSegment]:
-        """The oldest segments for which `predicate` holds, none of them reaching the high watermark.
-
-        An empty last segment is not among them: it would only be made again.
-        """
-        high_watermark = self._replica_high_watermark
-        if self.segments.is_empty or high_watermark is None:
-            return []
-        deletable = []
-        segments = self.log_segments
-        for i, segment in enumerate(segments):
-            next_segment = segments[i + 1] if i + 1 < len(segments) else None
-            upper_bound_offset = self.log_end_offset if next_segment is None else next_segment.base_offset
-            is_last_segment_and_empty = next_segment is None and segment.size == 0
-            if high_watermark < upper_bound_offset or not predicate(segment, next_segment) or is_last_segment_and_empty:
-                break
-            deletable.append(segment)
-        return deletable
-
     def delete_old_segments(self) -> int:
         """Apply retention by time, by size and by log start offset; the number of segments deleted."""
-        if not self.config.delete:
-            return 0
-        return (
-            self._delete_retention_ms_breached_segments()
-            + self._delete_retention_size_breached_segments()
-            + self._delete_log_start_offset_breached_segments()
-        )
+        return self._retention.delete_old_segments()
 
-    def _delete_retention_ms_breached_segments(self) -> int:
-        retention_ms = self.config.retention_ms
-        if retention_ms < 0:
-            return 0
-        start_ms = self._time.milliseconds()
-        return self._delete_old_segments(
-            lambda segment, _: start_ms - segment.largest_timestamp > retention_ms,
-            reason=f"retention time {retention_ms}ms breach",
-        )
-
-    def _delete_retention_size_breached_segments(self) -> int:
-        retention_size = self.config.retention_size
-        if retention_size < 0 or self.size < retention_size:
-            return 0
-        diff = self.size - retention_size
-
-        def should_delete(segment: LogSegment, _: LogSegment | None) -> bool:
-            nonlocal diff
-            if diff - segment.size < 0:
-                return False
-            diff -= segment.size
-            return True
-
-        return self._delete_old_segments(should_delete, reason=f"retention size in bytes {retention_size} breach")
-
-    def _delete_log_start_offset_breached_segments(self) -> int:
-        return self._delete_old_segments(
-            lambda _, after: after is not None and after.base_offset <= self.log_start_offset,
-            reason=f"log start offset {self.log_start_offset} breach",
-        )
+    def delete_segment(self, segment: LogSegment) -> None:
+        """Take a segment out of the log and delete its files some time later. Caller holds lock."""
+        self._local_log.check_if_memory_mapped_buffer_closed()
+        self._local_log.delete_segment(segment)
 
     # ---- roll and flush -------------------------------------------------------------------------------------------
 
@@ -820,20 +785,9 @@ class Log(LogLoader):
         segment = self.segments.snapshot[1][-1]
         if not segment.should_roll(messages_size, max_timestamp_in_messages, max_offset_in_messages):
             return segment
-        now = self._time.milliseconds()
         if self.is_debug_enabled:
-            self.debug(
-                "Rolling new log segment (log_size = %d/%d, offset_index_size = %d/%d, time_index_size = %d/%d, "
-                "inactive_time_ms = %d/%d).",
-                segment.size,
-                self.config.segment_size,
-                segment.offset_index.entries,
-                segment.offset_index.max_entries,
-                segment.time_index.entries,
-                segment.time_index.max_entries,
-                segment.time_waited_for_roll(now, max_timestamp_in_messages),
-                self.config.segment_ms - segment.roll_jitter_ms,
-            )
+            now = self._time.milliseconds()
+            self.debug("Rolling new log segment (%s).", segment.fill_level(now, max_timestamp_in_messages))
         # Offsets in one append differ by less than 2^31, so this is never above the first of them, which a follower
         # would have to decompress to know. The log end alone may be too low: in a compacted log the next offset may
         # be more than 2^31 away.
@@ -844,57 +798,34 @@ class Log(LogLoader):
 
         Raises KafkaStorageException, KafkaException if the active segment begins there already.
         """
-        return self._maybe_handle_io_exception(
-            lambda: f"Error while rolling log segment for {self.topic_partition} in dir {self.dir.parent}",
-            lambda: self._roll(expected_next_offset),
-        )
+        with self.maybe_handle_io_exception(f"Error while rolling log segment for {self.place}"):
+            start = self._time.hi_res_clock_ms()
+            with self.lock:
+                self._local_log.check_if_memory_mapped_buffer_closed()
+                segment = self._local_log.roll(expected_next_offset, self._take_producer_snapshot_at)
+                new_offset = segment.base_offset
+                self._local_log.scheduler.schedule("flush-log", lambda: self.flush(new_offset), delay=0)
+                elapsed_ms = self._time.hi_res_clock_ms() - start
+                self.info("Rolled new log segment at offset %d in %d ms.", new_offset, elapsed_ms)
+                return segment
 
-    def _roll(self, expected_next_offset: int) -> LogSegment:
-        start = self._time.hi_res_clock_ms()
-        with self.lock:
-            self._check_if_memory_mapped_buffer_closed()
-            new_offset = max(expected_next_offset, self.log_end_offset)
-            for file_of in (self.log_file, self.offset_index_file, self.time_index_file, self.transaction_index_file):
-                file = file_of(self.dir, new_offset)
-                if file.exists():
-                    self.warn("Newly rolled segment file %s already exists; deleting it first", file)
-                    file.unlink()
-            last_segment = self.segments.last_segment
-            if last_segment is not None:
-                last_segment.on_become_inactive_segment()
-            # a snapshot at the new base offset is what recovery of the new segment will begin with; the base may lie
-            # behind the log end, so the state is moved there first
-            self.producer_state_manager.update_map_end_offset(new_offset)
-            self.producer_state_manager.take_snapshot()
-            segment = LogSegment.open(
-                self.dir,
-                new_offset,
-                self.config,
-                self._time,
-                file_already_exists=False,
-                init_file_size=self.init_file_size,
-                preallocate=self.config.preallocate,
-            )
-            if self.add_segment(segment) is not None:
-                raise KafkaException(
-                    f"Trying to roll a new log segment for topic partition {self.name} with start offset {new_offset} "
-                    "while it already exists."
-                )
-            # same next offset, but it will be written to the new segment
-            self._update_log_end_offset(self.next_offset_metadata.message_offset)
-            self._scheduler.schedule("flush-log", lambda: self.flush(new_offset), delay=0)
-            self.info("Rolled new log segment at offset %d in %d ms.", new_offset, self._time.hi_res_clock_ms() - start)
-            return segment
+    def _take_producer_snapshot_at(self, base_offset: int) -> None:
+        """What recovery of a new segment will begin with; its base may lie behind the log end, so the state goes there.
+
+        Caller holds lock.
+        """
+        self.producer_state_manager.update_map_end_offset(base_offset)
+        self.producer_state_manager.take_snapshot()
 
     @property
     def unflushed_messages(self) -> int:
         """Messages that are not known to be on disk."""
-        return self.log_end_offset - self.recovery_point
+        return self._local_log.unflushed_messages
 
     @property
     def last_flush_time(self) -> int:
         """When the whole log was last on disk, in ms."""
-        return self._last_flushed_time.get()
+        return self._local_log.last_flush_time
 
     def flush(self, offset: int | None = None) -> None:
         """Sync the segments that hold offsets below `offset` (default: the log end), the new recovery point.
@@ -903,8 +834,9 @@ class Log(LogLoader):
         """
         target = self.log_end_offset if offset is None else offset
 
-        def flush_segments() -> None:
-            if target <= self.recovery_point:
+        local_log = self._local_log
+        with self.maybe_handle_io_exception(f"Error while flushing log for {self.place} with offset {target}"):
+            if target <= local_log.recovery_point:
                 return
             if self.is_debug_enabled:
                 self.debug(
@@ -914,30 +846,15 @@ class Log(LogLoader):
                     self._time.milliseconds(),
                     self.unflushed_messages,
                 )
-            segments = self.log_segments_between(self.recovery_point, target)
-            for segment in segments:
-                segment.flush()
-            if segments and segments[-1].base_offset >= self.recovery_point:  # its name may be new in the directory
-                flush_dir_if_exists(self.dir)
+            local_log.flush(target)
             with self.lock:
-                self._check_if_memory_mapped_buffer_closed()
-                if (flushed := min(target, self.log_end_offset)) > self.recovery_point:  # was it cut meanwhile?
-                    self.recovery_point = flushed
-                    self._last_flushed_time.set(self._time.milliseconds())
-
-        self._maybe_handle_io_exception(
-            lambda: (
-                f"Error while flushing log for {self.topic_partition} in dir {self.dir.parent} with offset {target}"
-            ),
-            flush_segments,
-        )
+                local_log.mark_flushed(target)
 
     # ---- truncation -----------------------------------------------------------------------------------------------
 
     def truncate_to(self, target_offset: int) -> bool:
         """Remove everything from `target_offset` on; False if there is nothing. Raises KafkaStorageException."""
-
-        def truncate() -> bool:
+        with self.maybe_handle_io_exception(f"Error while truncating log to offset {target_offset} for {self.place}"):
             if target_offset < 0:
                 raise ValueError(
                     f"Cannot truncate partition {self.topic_partition} to a negative offset ({target_offset})."
@@ -951,62 +868,32 @@ class Log(LogLoader):
                 return False
             self.info("Truncating to offset %d", target_offset)
             with self.lock:
-                self._check_if_memory_mapped_buffer_closed()
+                self._local_log.check_if_memory_mapped_buffer_closed()
                 if self.segments.snapshot[0][0] > target_offset:
                     self.truncate_fully_and_start_at(target_offset)
                     return True
-                self._delete_newest_first([s for s in self.log_segments if s.base_offset > target_offset])
-                self.active_segment.truncate_to(target_offset)
-                self._give_limits(self.active_segment)  # it may be older than the present ones
-                self._update_log_end_offset(target_offset)
+                self._local_log.truncate_to(target_offset)
                 self._lower_high_watermark(target_offset)
-                self.recovery_point = min(target_offset, self.recovery_point)
+                self._local_log.lower_recovery_point(target_offset)
                 self.log_start_offset = min(target_offset, self.log_start_offset)
                 self._leader_epoch_cache.clear_and_flush_latest(target_offset)
-                self._load_producer_state(target_offset, reload_from_clean_shutdown=False)
+                self._load_producer_state(target_offset)
             return True
-
-        return self._maybe_handle_io_exception(
-            lambda: (
-                f"Error while truncating log to offset {target_offset} for {self.topic_partition} in dir "
-                f"{self.dir.parent}"
-            ),
-            truncate,
-        )
 
     def truncate_fully_and_start_at(self, new_offset: int) -> None:
         """Remove everything and begin again at `new_offset`; raises KafkaStorageException."""
-
-        def truncate() -> None:
+        with self.maybe_handle_io_exception(f"Error while truncating the entire log for {self.place}"):
             self.debug("Truncate and start at offset %d", new_offset)
             with self.lock:
-                self._check_if_memory_mapped_buffer_closed()
-                for segment in self.log_segments:
-                    self._delete_segment(segment)
-                self.add_segment(
-                    LogSegment.open(
-                        self.dir,
-                        new_offset,
-                        self.config,
-                        self._time,
-                        file_already_exists=False,
-                        init_file_size=self.init_file_size,
-                        preallocate=self.config.preallocate,
-                    )
-                )
-                self._update_log_end_offset(new_offset)
+                self._local_log.check_if_memory_mapped_buffer_closed()
+                self._local_log.truncate_fully_and_start_at(new_offset)
                 self._lower_high_watermark(new_offset)
                 self._leader_epoch_cache.clear_and_flush()
                 self.producer_state_manager.truncate()
                 self.producer_state_manager.update_map_end_offset(new_offset)
                 self._update_first_unstable_offset()
-                self.recovery_point = min(new_offset, self.recovery_point)
+                self._local_log.lower_recovery_point(new_offset)
                 self.log_start_offset = new_offset
-
-        self._maybe_handle_io_exception(
-            lambda: f"Error while truncating the entire log for {self.topic_partition} in dir {self.dir.parent}",
-            truncate,
-        )
 
     def __repr__(self) -> str:
         return f"Log({self.dir})"

@@ -242,6 +242,7 @@ class LogConfig(AbstractConfig):
         self.min_in_sync_replicas: int = values[self.MIN_IN_SYNC_REPLICAS_PROP]
         self.compression_type: str = values[self.COMPRESSION_TYPE_PROP].lower()
         self.preallocate: bool = values[self.PRE_ALLOCATE_ENABLE_PROP]
+        self.init_file_size = self.segment_size if self.preallocate else 0  # bytes reserved for a new segment file
         self.message_format_version = ApiVersion.apply(values[self.MESSAGE_FORMAT_VERSION_PROP])
         # its magic, asked for with every append
         self.record_version: int = self.message_format_version.message_format_version.value

@@ -7,33 +7,29 @@ from __future__ import annotations
 
 import os
 import pathlib
-from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from kafka_py.common.errors import KafkaException, LogDirNotFoundException
 from kafka_py.common.utils.exit import Exit
-from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
 from kafka_py.utils.file_lock import FileLock
+from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from kafka_py.common.topic_partition import TopicPartition
-    from kafka_py.log.log import Log
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 
 PathLike: TypeAlias = "str | os.PathLike[str]"
 
 
-class LogDirectories(KafkaMetricsGroup, ABC):
-    """Base class of LogManager: the directories, their locks and their checkpoint files.
+class LogDirectories(Logging):
+    """The directories of a LogManager, their locks and their checkpoint files.
 
     Thread: any. Directories leave service under LogManager's lock.
-    Differs: a directory without logs gets an empty checkpoint, as in 3.7.1; in 1.1.1 that of its last log stays. What
-        is written to a checkpoint is looked up when it is its turn: in 1.1.1 a slow thread can bring back the offsets
-        of a log that was truncated or deleted meanwhile.
     """
+
+    logger_name: ClassVar[str] = "kafka.log.LogManager"
 
     LOCK_FILE = ".lock"
     RECOVERY_POINT_CHECKPOINT_FILE = "recovery-point-offset-checkpoint"
@@ -49,9 +45,9 @@ class LogDirectories(KafkaMetricsGroup, ABC):
         self.log_dirs = [pathlib.Path(d).absolute() for d in log_dirs]
         offline = [pathlib.Path(d).absolute() for d in initial_offline_dirs]
         self._live_log_dirs = self._create_and_validate_log_dirs(self.log_dirs, offline)  # volatile: writer under lock
-        self._dir_locks = self._lock_log_dirs(self.live_log_dirs)
-        self._recovery_point_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
-        self._log_start_offset_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
+        self._dir_locks = self._lock_log_dirs(self._live_log_dirs)
+        self.recovery_point_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
+        self.log_start_offset_checkpoints: dict[pathlib.Path, OffsetCheckpointFile] = {}  # volatile: writer under lock
 
     @property
     def live_log_dirs(self) -> list[pathlib.Path]:
@@ -59,7 +55,8 @@ class LogDirectories(KafkaMetricsGroup, ABC):
         return list(self._live_log_dirs)
 
     @property
-    def _offline_log_dirs(self) -> list[pathlib.Path]:
+    def offline_log_dirs(self) -> list[pathlib.Path]:
+        """The directories out of service."""
         live = self._live_log_dirs
         return [d for d in self.log_dirs if d not in live]
 
@@ -98,6 +95,26 @@ class LogDirectories(KafkaMetricsGroup, ABC):
             self.fatal("Shutdown broker because all log dirs in %s have failed", ", ".join(map(str, self.log_dirs)))
             Exit.halt(1)
 
+    def take_out_of_service(self, dir: pathlib.Path) -> None:
+        """Forget a directory and its checkpoints; the last one halts the process. Caller holds LogManager's lock."""
+        self._remove_live_log_dir(dir)
+        self.recovery_point_checkpoints = {d: c for d, c in self.recovery_point_checkpoints.items() if d != dir}
+        self.log_start_offset_checkpoints = {d: c for d, c in self.log_start_offset_checkpoints.items() if d != dir}
+
+    def unlock(self, dir: str) -> None:
+        """Let another broker take a directory."""
+        for lock in self._dir_locks:
+            if str(pathlib.Path(lock.file).parent) == dir:
+                try:
+                    lock.destroy()
+                except OSError as e:
+                    self.warn("%s", e, exc=e)
+
+    def unlock_all(self) -> None:
+        """Let another broker take all directories; raises OSError."""
+        for lock in self._dir_locks:
+            lock.destroy()
+
     def _lock_log_dirs(self, dirs: Sequence[pathlib.Path]) -> list[FileLock]:
         """Lock the directories against other brokers; KafkaException if one of them is locked."""
         locks: list[FileLock] = []
@@ -117,8 +134,9 @@ class LogDirectories(KafkaMetricsGroup, ABC):
                 self._start_up_failure(dir, f"Disk error while locking directory {dir}", e)
         return locks
 
-    def _open_checkpoints(self) -> None:
-        for dir in self.live_log_dirs:
+    def open_checkpoints(self) -> None:
+        """Open the checkpoint files; a directory where that fails goes out of service."""
+        for dir in self._live_log_dirs:
             try:
                 recovery_points = OffsetCheckpointFile(
                     dir / self.RECOVERY_POINT_CHECKPOINT_FILE, self._log_dir_failure_channel
@@ -129,8 +147,8 @@ class LogDirectories(KafkaMetricsGroup, ABC):
                 # Made here, so that they are found by the cleaner and the replica manager, who cannot do without.
                 for name in self._others_checkpoint_files():
                     OffsetCheckpointFile(dir / name, self._log_dir_failure_channel)
-                self._recovery_point_checkpoints[dir] = recovery_points
-                self._log_start_offset_checkpoints[dir] = log_start_offsets
+                self.recovery_point_checkpoints[dir] = recovery_points
+                self.log_start_offset_checkpoints[dir] = log_start_offsets
             except OSError as e:
                 self._start_up_failure(dir, f"Disk error while opening the checkpoint files in directory {dir}", e)
 
@@ -151,61 +169,3 @@ class LogDirectories(KafkaMetricsGroup, ABC):
         if all(str(d) != log_dir for d in self.log_dirs):
             raise LogDirNotFoundException(f"Log dir {log_dir} is not found in the config.")
         return pathlib.Path(log_dir) in self._live_log_dirs
-
-    # ---- checkpoints ----------------------------------------------------------------------------------------------
-
-    @abstractmethod
-    def _logs_by_dir(self) -> dict[str, dict[TopicPartition, Log]]:
-        """The logs of each directory (absolute path)."""
-
-    def _checkpoint_log_recovery_offsets_in_dir(self, dir: pathlib.Path) -> None:
-        checkpoint = self._recovery_point_checkpoints.get(dir)
-        if checkpoint is None:
-            return
-        try:
-            checkpoint.write_current(lambda: {tp: log.recovery_point for tp, log in self._logs_in(dir).items()})
-            for log in self._logs_in(dir).values():
-                log.delete_snapshots_after_recovery_point_checkpoint()
-        except OSError as e:
-            self._log_dir_failure_channel.maybe_add_offline_log_dir(
-                str(dir), f"Disk error while writing to recovery point file in directory {dir}", e
-            )
-
-    def _checkpoint_log_start_offsets_in_dir(self, dir: pathlib.Path) -> None:
-        checkpoint = self._log_start_offset_checkpoints.get(dir)
-        if checkpoint is None:
-            return
-        try:
-            checkpoint.write_current(lambda: self._log_start_offsets(dir))
-        except OSError as e:
-            self._log_dir_failure_channel.maybe_add_offline_log_dir(
-                str(dir), f"Disk error while writing to logStartOffset file in directory {dir}", e
-            )
-
-    def _log_start_offsets(self, dir: pathlib.Path) -> dict[TopicPartition, int]:
-        """The log starts of a directory; one that is the base of the first segment needs no checkpoint."""
-        log_start_offsets = {}
-        for tp, log in self._logs_in(dir).items():
-            first_segment = log.segments.first_segment
-            if first_segment is not None and log.log_start_offset > first_segment.base_offset:
-                log_start_offsets[tp] = log.log_start_offset
-        return log_start_offsets
-
-    def _logs_in(self, dir: pathlib.Path) -> dict[TopicPartition, Log]:
-        return self._logs_by_dir().get(str(dir), {})
-
-    # ---- metrics --------------------------------------------------------------------------------------------------
-
-    def _register_metrics(self) -> None:
-        self.new_gauge("OfflineLogDirectoryCount", lambda: len(self._offline_log_dirs))
-        for dir in self.log_dirs:
-
-            def is_offline(dir: pathlib.Path = dir) -> int:
-                return 0 if dir in self._live_log_dirs else 1
-
-            self.new_gauge("LogDirectoryOffline", is_offline, {"logDirectory": str(dir)})
-
-    def _remove_metrics(self) -> None:
-        self.remove_metric("OfflineLogDirectoryCount")
-        for dir in self.log_dirs:
-            self.remove_metric("LogDirectoryOffline", {"logDirectory": str(dir)})

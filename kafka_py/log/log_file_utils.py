@@ -21,13 +21,12 @@ from typing import ClassVar
 
 from kafka_py.common.errors import KafkaException
 from kafka_py.common.topic_partition import TopicPartition
-from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 
 
-class LogFileUtils(KafkaMetricsGroup):
-    """Builds and takes apart file names; base class of Log.
+class LogFileUtils:
+    """Builds and takes apart the names of a log's files. Log has these functions, too, as `object Log` does.
 
-    Mirrors: the helper functions of `object kafka.log.Log`.
+    Thread: any; there is no state.
     """
 
     LOG_FILE_SUFFIX: ClassVar[str] = ".log"
@@ -130,12 +129,14 @@ class LogFileUtils(KafkaMetricsGroup):
         return TopicPartition(topic, int(partition))
 
     @classmethod
-    def _is_index_file(cls, file: str | os.PathLike[str]) -> bool:
+    def is_index_file(cls, file: str | os.PathLike[str]) -> bool:
+        """Whether it is called like an index of whatever kind."""
         name = os.fspath(file)
         return name.endswith((cls.INDEX_FILE_SUFFIX, cls.TIME_INDEX_FILE_SUFFIX, cls.TXN_INDEX_FILE_SUFFIX))
 
     @classmethod
-    def _is_log_file(cls, file: str | os.PathLike[str]) -> bool:
+    def is_log_file(cls, file: str | os.PathLike[str]) -> bool:
+        """Whether it is called like a segment's file of batches."""
         return os.fspath(file).endswith(cls.LOG_FILE_SUFFIX)
 
     @staticmethod

@@ -1,7 +1,7 @@
 """All logs of a broker, in one or more log directories.
 
 Mirrors: core/src/main/scala/kafka/log/LogManager.scala @ 1.1.1
-Read next: log_directories.py (its base class: the directories themselves); log.py
+Read next: log_directories.py (the directories themselves, their locks and checkpoint files); log.py
 
 Files of a log directory beside the partitions' directories: `.lock` (held while the broker runs), `meta.properties`
 (see BrokerMetadataCheckpoint), `.kafka_cleanshutdown` (made by a clean shutdown, deleted once the logs are loaded),
@@ -25,6 +25,8 @@ from kafka_py.log.log import Log
 from kafka_py.log.log_cleaner import LogCleaner
 from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_directories import LogDirectories, PathLike
+from kafka_py.log.log_file_utils import LogFileUtils
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.broker_states import BrokerState, RecoveringFromUncleanShutdown
 from kafka_py.utils.concurrent import (
     AtomicInteger,
@@ -52,7 +54,7 @@ if TYPE_CHECKING:
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
 
-class LogManager(LogDirectories):
+class LogManager(KafkaMetricsGroup):
     """Creates, finds, recovers, flushes and deletes logs.
 
     A new log goes to the directory that has the fewest. A directory that fails is taken out of service and the
@@ -68,6 +70,10 @@ class LogManager(LogDirectories):
         start offsets afterwards, and a log leaves the checkpoints before its directory is renamed for deletion. One log
         that retention fails for does not keep it from the others. Logs that are deleted together are checkpointed
         once, as from 2.7 on (KAFKA-10002), and settings that change while a log is made reach it (KAFKA-8813).
+        A directory without logs gets an empty checkpoint, as in 3.7.1; in 1.1.1 that of its last log stays. What is
+        written to a checkpoint is looked up when it is its turn: in 1.1.1 a slow thread can bring back the offsets of
+        a log that was truncated or deleted meanwhile.
+    Left out: createAndValidateLogDirs, lockLogDirs -- LogDirectories has them
     """
 
     INITIAL_TASK_DELAY_MS = 30 * 1000
@@ -92,7 +98,8 @@ class LogManager(LogDirectories):
         log_dir_failure_channel: LogDirFailureChannel,
         time: Time,
     ) -> None:
-        super().__init__(log_dirs, initial_offline_dirs, log_dir_failure_channel)
+        self._directories = LogDirectories(log_dirs, initial_offline_dirs, log_dir_failure_channel)
+        self._log_dir_failure_channel = log_dir_failure_channel
         # not kept up to date: it is only used while loading
         self.topic_configs = topic_configs
         self.initial_default_config = initial_default_config
@@ -118,11 +125,10 @@ class LogManager(LogDirectories):
         self._current_default_config = initial_default_config  # volatile: reconfigure_default_log_config
         self._num_recovery_threads_per_data_dir = recovery_threads_per_data_dir  # volatile: config handler
         try:
-            self._open_checkpoints()
+            self._directories.open_checkpoints()
             self._load_logs()
         except BaseException:
-            for lock in self._dir_locks:
-                lock.destroy()
+            self._directories.unlock_all()
             raise
         self.cleaner: LogCleaner | None = (  # None if log.cleaner.enable is off
             LogCleaner(cleaner_config, self.live_log_dirs, self._current_logs, log_dir_failure_channel, time)
@@ -172,6 +178,19 @@ class LogManager(LogDirectories):
 
     # ---- directories ----------------------------------------------------------------------------------------------
 
+    @property
+    def live_log_dirs(self) -> list[pathlib.Path]:
+        """The directories in service, as absolute paths."""
+        return self._directories.live_log_dirs
+
+    @property
+    def _offline_log_dirs(self) -> list[pathlib.Path]:
+        return self._directories.offline_log_dirs
+
+    def is_log_dir_online(self, log_dir: str) -> bool:
+        """Whether a directory (absolute path) is in service; LogDirNotFoundException if it is none of ours."""
+        return self._directories.is_log_dir_online(log_dir)
+
     def reconfigure_default_log_config(self, log_config: LogConfig) -> None:
         """Replace the defaults of logs that are created from now on."""
         self._current_default_config = log_config
@@ -194,13 +213,7 @@ class LogManager(LogDirectories):
         """Take a directory (absolute path) out of service with all its logs; the last one halts the process."""
         self.info("Stopping serving logs in dir %s", dir)
         with self._log_creation_or_deletion_lock:
-            self._remove_live_log_dir(pathlib.Path(dir))
-            self._recovery_point_checkpoints = {
-                d: c for d, c in self._recovery_point_checkpoints.items() if str(d) != dir
-            }
-            self._log_start_offset_checkpoints = {
-                d: c for d, c in self._log_start_offset_checkpoints.items() if str(d) != dir
-            }
+            self._directories.take_out_of_service(pathlib.Path(dir))
             if self.cleaner is not None:
                 self.cleaner.handle_log_dir_failure(dir)
             offline_current = self._remove_logs_in(self._current_logs, dir)
@@ -212,12 +225,7 @@ class LogManager(LogDirectories):
                 ",".join(map(str, offline_future)),
                 dir,
             )
-            for lock in self._dir_locks:
-                if str(pathlib.Path(lock.file).parent) == dir:
-                    try:
-                        lock.destroy()
-                    except OSError as e:
-                        self.warn("%s", e, exc=e)
+            self._directories.unlock(dir)
 
     def _remove_logs_in(self, logs: Pool[TopicPartition, Log], dir: str) -> list[TopicPartition]:
         removed = []
@@ -264,7 +272,7 @@ class LogManager(LogDirectories):
         log = self._new_log(
             log_dir, config, log_start_offsets.get(topic_partition, 0), recovery_points.get(topic_partition, 0)
         )
-        if log_dir.name.endswith(Log.DELETE_DIR_SUFFIX):
+        if log_dir.name.endswith(LogFileUtils.DELETE_DIR_SUFFIX):
             self._add_log_to_be_deleted(log)
             return
         previous = (self._future_logs if log.is_future else self._current_logs).put(topic_partition, log)
@@ -299,7 +307,7 @@ class LogManager(LogDirectories):
                 for future in dir_jobs:
                     future.get()
                 try:
-                    (dir / Log.CLEAN_SHUTDOWN_FILE).unlink(missing_ok=True)
+                    (dir / LogFileUtils.CLEAN_SHUTDOWN_FILE).unlink(missing_ok=True)
                 except OSError as e:
                     offline_dirs[str(dir)] = e
                     self.error("Error while deleting the clean shutdown file in %s", dir, exc=e)
@@ -318,7 +326,7 @@ class LogManager(LogDirectories):
     def _load_jobs(self, dir: pathlib.Path, offline_dirs: dict[str, OSError]) -> list[Callable[[], None]]:
         """One job for each log of a directory; an OSError in one of them is noted in `offline_dirs`."""
         log_dirs = [log_dir for log_dir in sorted(dir.iterdir()) if log_dir.is_dir()]
-        if (dir / Log.CLEAN_SHUTDOWN_FILE).exists():
+        if (dir / LogFileUtils.CLEAN_SHUTDOWN_FILE).exists():
             self.debug("Found clean shutdown file. Skipping recovery for all logs in data directory: %s", dir)
         else:
             self.broker_state.new_state(RecoveringFromUncleanShutdown)  # Log does it when it is opened
@@ -326,13 +334,13 @@ class LogManager(LogDirectories):
                 self.info("Recovering the %d logs of %s, because it holds no clean shutdown file", len(log_dirs), dir)
         recovery_points: dict[TopicPartition, int] = {}
         try:
-            recovery_points = self._recovery_point_checkpoints[dir].read()
+            recovery_points = self._directories.recovery_point_checkpoints[dir].read()
         except KafkaStorageException as e:
             self.warn("Error occurred while reading recovery-point-offset-checkpoint file of directory %s", dir, exc=e)
             self.warn("Resetting the recovery checkpoint to 0")
         log_start_offsets: dict[TopicPartition, int] = {}
         try:
-            log_start_offsets = self._log_start_offset_checkpoints[dir].read()
+            log_start_offsets = self._directories.log_start_offset_checkpoints[dir].read()
         except KafkaStorageException as e:
             self.warn("Error occurred while reading log-start-offset-checkpoint file of directory %s", dir, exc=e)
 
@@ -397,8 +405,7 @@ class LogManager(LogDirectories):
                 self.debug("Flushing and closing logs at %s", dir)
                 pool = ThreadPoolExecutor(self._num_recovery_threads_per_data_dir)
                 thread_pools.append(pool)
-                logs_in_dir = self._logs_by_dir().get(str(dir), {})
-                jobs[dir] = [pool.submit(_flush_and_close(log)) for log in logs_in_dir.values()]
+                jobs[dir] = [pool.submit(_flush_and_close(log)) for log in self._logs_in(dir).values()]
             for dir, dir_jobs in jobs.items():
                 try:
                     for future in dir_jobs:
@@ -414,8 +421,7 @@ class LogManager(LogDirectories):
         finally:
             for pool in thread_pools:
                 pool.shutdown()
-            for lock in self._dir_locks:
-                lock.destroy()
+            self._directories.unlock_all()
         self.info("Shutdown complete.")
 
     def _mark_clean(self, dir: pathlib.Path) -> None:
@@ -425,7 +431,7 @@ class LogManager(LogDirectories):
         self._checkpoint_log_start_offsets_in_dir(dir)
         self.debug("Writing clean shutdown marker at %s", dir)
         try:
-            (dir / Log.CLEAN_SHUTDOWN_FILE).touch()
+            (dir / LogFileUtils.CLEAN_SHUTDOWN_FILE).touch()
         except OSError as e:
             self.warn("%s", e, exc=e)
 
@@ -482,6 +488,42 @@ class LogManager(LogDirectories):
         """Write the log start offsets, so that deleted records stay deleted after a restart."""
         for dir in self.live_log_dirs:
             self._checkpoint_log_start_offsets_in_dir(dir)
+
+    def _checkpoint_log_recovery_offsets_in_dir(self, dir: pathlib.Path) -> None:
+        checkpoint = self._directories.recovery_point_checkpoints.get(dir)
+        if checkpoint is None:
+            return
+        try:
+            checkpoint.write_current(lambda: {tp: log.recovery_point for tp, log in self._logs_in(dir).items()})
+            for log in self._logs_in(dir).values():
+                log.delete_snapshots_after_recovery_point_checkpoint()
+        except OSError as e:
+            self._log_dir_failure_channel.maybe_add_offline_log_dir(
+                str(dir), f"Disk error while writing to recovery point file in directory {dir}", e
+            )
+
+    def _checkpoint_log_start_offsets_in_dir(self, dir: pathlib.Path) -> None:
+        checkpoint = self._directories.log_start_offset_checkpoints.get(dir)
+        if checkpoint is None:
+            return
+        try:
+            checkpoint.write_current(lambda: self._log_start_offsets(dir))
+        except OSError as e:
+            self._log_dir_failure_channel.maybe_add_offline_log_dir(
+                str(dir), f"Disk error while writing to logStartOffset file in directory {dir}", e
+            )
+
+    def _log_start_offsets(self, dir: pathlib.Path) -> dict[TopicPartition, int]:
+        """The log starts of a directory; one that is the base of the first segment needs no checkpoint."""
+        log_start_offsets = {}
+        for tp, log in self._logs_in(dir).items():
+            first_segment = log.segments.first_segment
+            if first_segment is not None and log.log_start_offset > first_segment.base_offset:
+                log_start_offsets[tp] = log.log_start_offset
+        return log_start_offsets
+
+    def _logs_in(self, dir: pathlib.Path) -> dict[TopicPartition, Log]:
+        return self._logs_by_dir().get(str(dir), {})
 
     # ---- logs -----------------------------------------------------------------------------------------------------
 
@@ -580,7 +622,7 @@ class LogManager(LogDirectories):
 
     def _next_log_dir(self) -> pathlib.Path:
         """The directory in service that has the fewest logs."""
-        live_log_dirs = self._live_log_dirs
+        live_log_dirs = self._directories.live_log_dirs
         if len(live_log_dirs) == 1:
             return live_log_dirs[0]
         counts = dict.fromkeys(live_log_dirs, 0)
@@ -770,6 +812,22 @@ class LogManager(LogDirectories):
         for topic_partition, log in [*self._current_logs.items(), *self._future_logs.items()]:
             by_dir.setdefault(str(log.dir.parent), {})[topic_partition] = log
         return by_dir
+
+    # ---- metrics --------------------------------------------------------------------------------------------------
+
+    def _register_metrics(self) -> None:
+        self.new_gauge("OfflineLogDirectoryCount", lambda: len(self._offline_log_dirs))
+        for dir in self._directories.log_dirs:
+
+            def is_offline(dir: pathlib.Path = dir) -> int:
+                return 0 if dir in self.live_log_dirs else 1
+
+            self.new_gauge("LogDirectoryOffline", is_offline, {"logDirectory": str(dir)})
+
+    def _remove_metrics(self) -> None:
+        self.remove_metric("OfflineLogDirectoryCount")
+        for dir in self._directories.log_dirs:
+            self.remove_metric("LogDirectoryOffline", {"logDirectory": str(dir)})
 
 
 class _LoadProgress:

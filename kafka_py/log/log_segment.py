@@ -13,8 +13,10 @@ from bisect import bisect_right
 from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import CorruptRecordException
+from kafka_py.common.record.default_record_batch import BASE_OFFSET
 from kafka_py.common.record.file_records import FileRecords
 from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.log.corrupt_index_exception import CorruptIndexException
 from kafka_py.log.index_entry import OffsetPosition, TimestampOffset
 from kafka_py.log.log_file_utils import LogFileUtils
@@ -245,6 +247,16 @@ class LogSegment(Logging):
             return message_timestamp - first
         return now - self._created
 
+    def fill_level(self, now: int, message_timestamp: int) -> str:
+        """How far the segment is from its limits, for the debug line of a roll."""
+        return (
+            f"log_size = {self.size}/{self.max_segment_bytes}, "
+            f"offset_index_size = {self.offset_index.entries}/{self.offset_index.max_entries}, "
+            f"time_index_size = {self.time_index.entries}/{self.time_index.max_entries}, "
+            f"inactive_time_ms = {self.time_waited_for_roll(now, message_timestamp)}/"
+            f"{self.max_segment_ms - self.roll_jitter_ms}"
+        )
+
     # ---- append ---------------------------------------------------------------------------------------------------
 
     def append(
@@ -300,13 +312,13 @@ class LogSegment(Logging):
         """Add an append to the tail. Caller holds Log.lock."""
         batch = records.single_batch()
         if batch is not None:
-            base_offset = batch.header[0]
+            base_offset = batch.header[BASE_OFFSET]
         else:
             base_offset, length, magic = _BATCH_START.unpack_from(records.buffer)
             if magic < 2:  # the offset in front is not the first one: leave these to the index
                 self._tail = []
                 return
-            if length + 12 != size:
+            if length + LOG_OVERHEAD != size:
                 size = 0
         tail = self._tail
         tail.append((base_offset, largest_offset, position, size))

@@ -16,7 +16,17 @@ from kafka_py.common.long_ref import LongRef
 from kafka_py.common.record.abstract_records import AbstractRecords
 from kafka_py.common.record.buffer_supplier import BufferSupplier
 from kafka_py.common.record.compression_type import CompressionType
-from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.default_record_batch import (
+    ATTRIBUTES,
+    BASE_OFFSET,
+    BASE_SEQUENCE,
+    FIRST_TIMESTAMP,
+    LAST_OFFSET_DELTA,
+    LENGTH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+    DefaultRecordBatch,
+)
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.record.record_walker import RecordWalk, walk_only_record
@@ -143,12 +153,14 @@ class LogValidator(Logging):
         if is_from_client:
             if type(batch) is DefaultRecordBatch:
                 header = batch.header
-                last_offset_delta = header[6]
+                last_offset_delta = header[LAST_OFFSET_DELTA]
                 if (
                     last_offset_delta < 0
-                    or header[12] != last_offset_delta + 1  # count of records
-                    or header[5] & _CONTROL_FLAG_MASK
-                    or (header[9] > -1 and header[11] < 0)  # a producer id without a sequence number
+                    or header[RECORDS_COUNT] != last_offset_delta + 1  # count of records
+                    or header[ATTRIBUTES] & _CONTROL_FLAG_MASK
+                    or (
+                        header[PRODUCER_ID] > -1 and header[BASE_SEQUENCE] < 0
+                    )  # a producer id without a sequence number
                 ):
                     _refuse_client_batch(batch)
             else:
@@ -217,7 +229,7 @@ class LogValidator(Logging):
     ) -> ValidationAndOffsetAssignResult:
         """_assign_offsets_non_compressed for the one batch of magic 2 that nearly every append consists of."""
         LogValidator._validate_batch(batch, is_from_client, 2)
-        base_offset = batch.header[0]
+        base_offset = batch.header[BASE_OFFSET]
         findings = _walk_records(batch, demands, base_offset)
         if findings is None:
             findings = _iterate_records(batch, demands, False, base_offset)
@@ -479,7 +491,12 @@ def _check_records(
 def _walk_records(batch: DefaultRecordBatch, demands: _Demands, expected_offset: int) -> _Findings | None:
     """Return what the walk finds, None if anything is unusual."""
     header = batch.header
-    base_offset, attributes, first_timestamp, count = header[0], header[5], header[7], header[12]
+    base_offset, attributes, first_timestamp, count = (
+        header[BASE_OFFSET],
+        header[ATTRIBUTES],
+        header[FIRST_TIMESTAMP],
+        header[RECORDS_COUNT],
+    )
     if count <= 0 or attributes & _LOG_APPEND_TIME_BIT:
         return None
     if count == 1 and not attributes & _COMPRESSION_CODEC_MASK and first_timestamp >= 0:
@@ -489,7 +506,7 @@ def _walk_records(batch: DefaultRecordBatch, demands: _Demands, expected_offset:
                 return None
             if demands[3] < _LONG_MAX and not _timestamps_in_range(first_timestamp, first_timestamp, demands):
                 return None
-            return 1, first_timestamp, 0, base_offset == expected_offset, header[1] - 49
+            return 1, first_timestamp, 0, base_offset == expected_offset, header[LENGTH] - 49
     walk = RecordWalk(count)
     if attributes & _COMPRESSION_CODEC_MASK:
         stream = batch.compression_type().wrap_for_input(batch.buffer[61:], 2, BufferSupplier.SHARED)

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 from kafka_py.common.errors import CorruptRecordException, InvalidRecordException, KafkaException
 from kafka_py.common.record.compression_type import CompressionType
-from kafka_py.common.record.default_record_batch import HEADER
+from kafka_py.common.record.default_record_batch import ATTRIBUTES, BASE_OFFSET, HEADER, LENGTH, MAGIC, RECORDS_COUNT
+from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.common.utils.byte_utils import ByteUtils
 from kafka_py.utils.yield_gil import yield_gil
 
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
 _read_zigzag = ByteUtils.read_unsigned_varint  # without the last step: odd means negative
 _read_varlong = ByteUtils.read_varlong
 
-_LOG_OVERHEAD = 12
 _MIN_SIZE = 14  # RECORD_OVERHEAD_V0
 _HEADER_SIZE = 61
 _MAGIC_AT = 16
@@ -47,10 +47,10 @@ def batches_of(data: bytes) -> Iterator[tuple[int, int, BatchHeader | None]]:
             header = unpack_from(data[position:].ljust(_HEADER_SIZE, b"\0"))
         else:
             header = unpack_from(data, position)
-        size = header[1]
-        end = position + _LOG_OVERHEAD + size
-        magic = header[3]
-        if size < _MIN_SIZE or (magic == 2 and size < _HEADER_SIZE - _LOG_OVERHEAD):
+        size = header[LENGTH]
+        end = position + LOG_OVERHEAD + size
+        magic = header[MAGIC]
+        if size < _MIN_SIZE or (magic == 2 and size < _HEADER_SIZE - LOG_OVERHEAD):
             raise CorruptRecordException(f"Record size {size} is less than the minimum record overhead")
         if end > limit:
             return
@@ -65,7 +65,7 @@ def records_data(data: bytes, start: int, end: int, header: BatchHeader, supplie
 
     The records end with those bytes, or with the batch. KafkaException if they cannot be decompressed.
     """
-    codec = header[5] & 7
+    codec = header[ATTRIBUTES] & 7
     if not codec:
         return data, start + _HEADER_SIZE
     view = memoryview(data)[start + _HEADER_SIZE : end]
@@ -85,7 +85,7 @@ def index_keys(data: bytes, position: int, header: BatchHeader, keys: list[bytes
 
     InvalidRecordException if the records are not well-formed.
     """
-    base_offset, count = header[0], header[12]
+    base_offset, count = header[BASE_OFFSET], header[RECORDS_COUNT]
     try:
         while count > _RECORDS_PER_TURN:
             position = _index_turn(data, position, _RECORDS_PER_TURN, base_offset, keys, offsets)
@@ -154,7 +154,7 @@ class SplitRecords:
 
     def add(self, data: bytes, position: int, header: BatchHeader, limit: int) -> None:
         """Append the records of a batch, which must end at limit; InvalidRecordException unless well-formed."""
-        base_offset, count = header[0], header[12]
+        base_offset, count = header[BASE_OFFSET], header[RECORDS_COUNT]
         try:
             while count > _RECORDS_PER_TURN:
                 position = self._add_turn(data, position, _RECORDS_PER_TURN, base_offset)

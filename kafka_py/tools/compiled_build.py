@@ -78,6 +78,7 @@ MODULES = (
     "kafka_py.log.log_validator",
     "kafka_py.log.offset_index",
     "kafka_py.log.producer_state_manager",
+    "kafka_py.log.producer_updates",
     "kafka_py.log.time_index",
     "kafka_py.metrics.kafka_metrics_group",
     "kafka_py.metrics.yammer",

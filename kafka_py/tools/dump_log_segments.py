@@ -13,7 +13,7 @@ from kafka_py.common.errors import CorruptSnapshotException
 from kafka_py.common.record.control_record_type import ControlRecordType
 from kafka_py.common.record.end_transaction_marker import EndTransactionMarker
 from kafka_py.common.record.file_records import FileRecords
-from kafka_py.log.log import Log
+from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.offset_index import OffsetIndex
 from kafka_py.log.producer_state_manager import ProducerStateManager
 from kafka_py.log.time_index import TimeIndex
@@ -120,15 +120,15 @@ class DumpLogSegments:
     def dump(self, file: pathlib.Path) -> None:
         """Print one file."""
         print(f"Dumping {file}")
-        if file.suffix == Log.LOG_FILE_SUFFIX:
+        if file.suffix == LogFileUtils.LOG_FILE_SUFFIX:
             self._dump_log(file)
-        elif file.suffix == Log.INDEX_FILE_SUFFIX:
+        elif file.suffix == LogFileUtils.INDEX_FILE_SUFFIX:
             self._dump_index(file)
-        elif file.suffix == Log.TIME_INDEX_FILE_SUFFIX:
+        elif file.suffix == LogFileUtils.TIME_INDEX_FILE_SUFFIX:
             self._dump_time_index(file)
-        elif file.suffix == Log.PRODUCER_SNAPSHOT_FILE_SUFFIX:
+        elif file.suffix == LogFileUtils.PRODUCER_SNAPSHOT_FILE_SUFFIX:
             self._dump_producer_id_snapshot(file)
-        elif file.suffix == Log.TXN_INDEX_FILE_SUFFIX:
+        elif file.suffix == LogFileUtils.TXN_INDEX_FILE_SUFFIX:
             self._dump_txn_index(file)
         else:
             _complain(f"Ignoring unknown file {file}")
@@ -146,7 +146,7 @@ class DumpLogSegments:
                 _complain(f"  {offset} is followed by {following}")
 
     def _dump_txn_index(self, file: pathlib.Path) -> None:
-        index = TransactionIndex(Log.offset_from_file(file), file)
+        index = TransactionIndex(LogFileUtils.offset_from_file(file), file)
         for txn in index.all_aborted_txns:
             print(
                 f"version: {txn.version} producerId: {txn.producer_id} firstOffset: {txn.first_offset} "
@@ -173,7 +173,7 @@ class DumpLogSegments:
             _complain(str(e))
 
     def _dump_index(self, file: pathlib.Path) -> None:
-        index = OffsetIndex(file, Log.offset_from_file(file), writable=False)
+        index = OffsetIndex(file, LogFileUtils.offset_from_file(file), writable=False)
         if self._index_sanity_only:
             index.sanity_check()
             print(f"{file} passed sanity check.")
@@ -194,13 +194,13 @@ class DumpLogSegments:
         file_records.close_handlers()
 
     def _dump_time_index(self, file: pathlib.Path) -> None:
-        base_offset = Log.offset_from_file(file)
+        base_offset = LogFileUtils.offset_from_file(file)
         time_index = TimeIndex(file, base_offset, writable=False)
         if self._index_sanity_only:
             time_index.sanity_check()
             print(f"{file} passed sanity check.")
             return
-        index = OffsetIndex(file.with_suffix(Log.INDEX_FILE_SUFFIX), base_offset, writable=False)
+        index = OffsetIndex(file.with_suffix(LogFileUtils.INDEX_FILE_SUFFIX), base_offset, writable=False)
         file_records = _open_log_of(file)
         errors = self._time_index_dump_errors
         prev_timestamp = -1
@@ -227,7 +227,7 @@ class DumpLogSegments:
         file_records.close_handlers()
 
     def _dump_log(self, file: pathlib.Path) -> None:
-        print(f"Starting offset: {Log.offset_from_file(file)}")
+        print(f"Starting offset: {LogFileUtils.offset_from_file(file)}")
         message_set = FileRecords.open(file, mutable=False, file_already_exists=True)
         valid_bytes = 0
         last_offset = -1
@@ -352,7 +352,8 @@ def _control_record(record: Record) -> str:
 
 
 def _open_log_of(index_file: pathlib.Path) -> FileRecords:
-    return FileRecords.open(index_file.with_suffix(Log.LOG_FILE_SUFFIX), mutable=False, file_already_exists=True)
+    log_file = index_file.with_suffix(LogFileUtils.LOG_FILE_SUFFIX)
+    return FileRecords.open(log_file, mutable=False, file_already_exists=True)
 
 
 def _bool(value: bool) -> str:

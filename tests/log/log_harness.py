@@ -15,6 +15,7 @@ from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.log.log import Log
 from kafka_py.log.log_append_info import LogAppendInfo
 from kafka_py.log.log_config import LogConfig
+from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.producer_state_manager import ProducerStateManager
 from kafka_py.log.transaction_index import AbortedTxn
 from kafka_py.server.broker_topic_stats import BrokerTopicStats
@@ -74,8 +75,7 @@ class Logs:
         producer_id_expiration_check_interval_ms: int = 10 * 60 * 1000,
         producer_state_manager: ProducerStateManager | None = None,
     ) -> Log:
-        topic_partition = Log.parse_topic_partition_name(self.dir)
-        log = Log(
+        log = Log.apply(
             dir=self.dir,
             config=config or log_config(),
             log_start_offset=log_start_offset,
@@ -85,10 +85,8 @@ class Logs:
             time=self.time,
             max_producer_id_expiration_ms=max_producer_id_expiration_ms,
             producer_id_expiration_check_interval_ms=producer_id_expiration_check_interval_ms,
-            topic_partition=topic_partition,
-            producer_state_manager=producer_state_manager
-            or ProducerStateManager(topic_partition, self.dir, max_producer_id_expiration_ms),
             log_dir_failure_channel=self.channel,
+            producer_state_manager=producer_state_manager,
         )
         self._opened.append(log)
         return log
@@ -140,7 +138,7 @@ class Logs:
             file.unlink()
 
     def mark_clean_shutdown(self) -> None:
-        (self.dir.parent / Log.CLEAN_SHUTDOWN_FILE).touch()
+        (self.dir.parent / LogFileUtils.CLEAN_SHUTDOWN_FILE).touch()
 
     def snapshot_offsets(self) -> list[int]:
         return sorted(Log.offset_from_file(file) for file in self.dir.glob("*.snapshot"))

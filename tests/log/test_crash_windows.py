@@ -276,8 +276,7 @@ class Managers:
         if self._opened is not None:
             for log in self._opened.all_logs:
                 log.close_handlers()
-            for lock in self._opened._dir_locks:
-                lock.destroy()
+            self._opened._directories.unlock_all()
             self.time.scheduler.clear()
 
 

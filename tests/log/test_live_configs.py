@@ -105,8 +105,7 @@ class Live:
         self.log.close_handlers()
         self.log.remove_log_metrics()
         self.manager._remove_metrics()
-        for lock in self.manager._dir_locks:
-            lock.destroy()
+        self.manager._directories.unlock_all()
 
 
 @pytest.fixture

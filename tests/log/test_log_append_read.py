@@ -172,7 +172,7 @@ def test_read_never_shows_what_is_not_announced(logs: Logs) -> None:
     as_leader(log, singleton())
     announced = log.next_offset_metadata
     as_leader(log, singleton())
-    log.next_offset_metadata = announced
+    log._local_log.next_offset_metadata = announced
     assert [r.offset() for r in log.read_uncommitted(0, 10**6).records.records()] == [0]
     assert log.read_uncommitted(1, 10**6).records is MemoryRecords.EMPTY
 

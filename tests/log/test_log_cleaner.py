@@ -133,7 +133,7 @@ def test_a_message_larger_than_the_topic_allows_by_now(logs: Logs) -> None:
     for i in (1, 2, 1):
         as_leader(log, record(i, bytes(1500)))
     log.roll()
-    log.config = cleaner_config(segment_bytes=4096, max_message_bytes=100)
+    log.update_config((), cleaner_config(segment_bytes=4096, max_message_bytes=100))
     cleaner = make_cleaner(logs.time, max_message_size=100)
     cleaner.clean(to_clean(log))
     assert offsets_in_log(log) == [1, 2]

@@ -13,6 +13,7 @@ from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.log.cleaner_stats import CleanerStats
 from kafka_py.log.log import Log
+from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.log_segment import LogSegment
 from kafka_py.log.offset_map import SkimpyOffsetMap
 from tests.log.cleaner_support import (
@@ -64,20 +65,20 @@ def test_recovery_after_crash(logs: Logs) -> None:
     # 1. the copy is there, but not complete
     clean()
     log.close()
-    log.log_segments[0].change_file_suffixes("", Log.CLEANED_FILE_SUFFIX)
-    without_suffix(logs.dir, Log.DELETED_FILE_SUFFIX)
+    log.log_segments[0].change_file_suffixes("", LogFileUtils.CLEANED_FILE_SUFFIX)
+    without_suffix(logs.dir, LogFileUtils.DELETED_FILE_SUFFIX)
     log = recover_and_check(logs, all_keys)
     # 2. complete, and the old segments still in their places
     cleaned_keys = clean()
     assert cleaned_keys != all_keys
     log.close()
-    log.log_segments[0].change_file_suffixes("", Log.SWAP_FILE_SUFFIX)
-    without_suffix(logs.dir, Log.DELETED_FILE_SUFFIX)
+    log.log_segments[0].change_file_suffixes("", LogFileUtils.SWAP_FILE_SUFFIX)
+    without_suffix(logs.dir, LogFileUtils.DELETED_FILE_SUFFIX)
     log = recover_and_check(logs, cleaned_keys)
     # 3. the old segments have been taken away
     cleaned_keys = clean()
     log.close()
-    log.log_segments[0].change_file_suffixes("", Log.SWAP_FILE_SUFFIX)
+    log.log_segments[0].change_file_suffixes("", LogFileUtils.SWAP_FILE_SUFFIX)
     log = recover_and_check(logs, cleaned_keys)
     # 4. all done, but the old segments are still on the disk
     cleaned_keys = clean()
@@ -104,13 +105,13 @@ def test_segments_that_went_meanwhile_are_not_deleted_again(logs: Logs) -> None:
     fill_segments(log, 6)
     log.on_high_watermark_incremented(log.log_end_offset)
     expected = keys_in_log(log)
-    log.config = cleaner_config(segment_bytes=10_000, file_delete_delay_ms=1000)
-    copy = Log.log_file(log.dir, 0, Log.CLEANED_FILE_SUFFIX)
+    log.update_config((), cleaner_config(segment_bytes=10_000, file_delete_delay_ms=1000))
+    copy = Log.log_file(log.dir, 0, LogFileUtils.CLEANED_FILE_SUFFIX)
 
     def delete_what_was_copied(_: object) -> None:
         if log.log_start_offset == 0 and copy.exists() and copy.stat().st_size > 0:
             log.maybe_increment_log_start_offset(log.log_segments[1].base_offset)
-            log.config = cleaner_config(cleanup_policy="delete", file_delete_delay_ms=1000)
+            log.update_config((), cleaner_config(cleanup_policy="delete", file_delete_delay_ms=1000))
             assert log.delete_old_segments() == 1
             logs.time.sleep(2000)  # its files are gone
 

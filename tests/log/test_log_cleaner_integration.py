@@ -180,7 +180,7 @@ def test_formats_of_all_ages(cleaners: Cleaners, codec: CompressionType) -> None
         (1, "0.10.0-IV1", range(20, 50)),
         (2, "0.11.0", range(40, 60)),
     ):
-        log.config = cleaner_config(**SIZES, min_cleanable_dirty_ratio=0.0, message_format_version=version)
+        log.update_config((), cleaner_config(**SIZES, min_cleanable_dirty_ratio=0.0, message_format_version=version))
         expected.update(write_dups(log, keys, 2, magic=magic, compression_type=codec))
         # several in one wrapper
         records = [SimpleRecord(-1, key(k % 3 + 100), key(k)) for k in range(5)]

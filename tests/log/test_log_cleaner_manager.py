@@ -186,15 +186,15 @@ def test_checkpoints_that_cannot_be_true(
     assert "Resetting to the log start offset 0" in caplog.text
     log.on_high_watermark_incremented(log.log_end_offset)
     log.maybe_increment_log_start_offset(log.log_segments[2].base_offset)
-    log.config = cleaner_config(cleanup_policy="delete")
+    log.update_config((), cleaner_config(cleanup_policy="delete"))
     log.delete_old_segments()
-    log.config = cleaner_config()
+    log.update_config((), cleaner_config())
     start = log.log_segments[0].base_offset
     assert start > 0
     assert manager.cleanable_offsets(log, TP, {TP: 1}, 0) == (start, active)
     assert f"Resetting first dirty offset of topic-0 to log start offset {start}" in caplog.text
     caplog.clear()
-    log.config = cleaner_config(cleanup_policy="compact,delete")
+    log.update_config((), cleaner_config(cleanup_policy="compact,delete"))
     assert manager.cleanable_offsets(log, TP, {TP: 1}, 0) == (start, active)
     assert not caplog.records
 
@@ -250,7 +250,7 @@ def test_the_dirtiest_log_is_grabbed_once(
     # two of seven segments are dirty: less than min.cleanable.dirty.ratio
     assert manager.grab_filthiest_compacted_log(logs.time) is None
     assert percent() == 28
-    cleaner_log.config = cleaner_config(min_cleanable_dirty_ratio=0.2)
+    cleaner_log.update_config((), cleaner_config(min_cleanable_dirty_ratio=0.2))
     grabbed = manager.grab_filthiest_compacted_log(logs.time)
     assert grabbed is not None
     assert grabbed.log is cleaner_log
@@ -315,7 +315,7 @@ def test_checkpoints_of_logs_that_are_gone(logs: Logs, log: Log, manager: LogCle
     assert manager.all_cleaner_checkpoints == {TP: 40}
     manager.maybe_truncate_checkpoint(dir, TP, 30)
     assert manager.all_cleaner_checkpoints == {TP: 30}
-    log.config = cleaner_config(cleanup_policy="delete")
+    log.update_config((), cleaner_config(cleanup_policy="delete"))
     manager.maybe_truncate_checkpoint(dir, TP, 20)
     manager.maybe_truncate_checkpoint(dir, OTHER, 20)
     assert manager.all_cleaner_checkpoints == {TP: 30}

@@ -77,8 +77,7 @@ class Managers:
         for log in manager.all_logs:
             log.close_handlers()
             log.remove_log_metrics()
-        for lock in manager._dir_locks:
-            lock.destroy()
+        manager._directories.unlock_all()
         self.time.scheduler.clear()
 
 
@@ -236,7 +235,7 @@ def test_checkpoint_recovery_points(managers: Managers, manager: LogManager) -> 
     checkpoints = OffsetCheckpointFile(managers.dir / "recovery-point-offset-checkpoint").read()
     assert checkpoints == dict.fromkeys(partitions, 50)
     for log in logs:
-        assert log.oldest_producer_snapshot_offset == log.min_snapshots_offset_to_retain
+        assert log.producer_state_manager.oldest_snapshot_offset == log._local_log.min_snapshots_offset_to_retain
 
 
 @pytest.mark.ported("LogManagerTest.testRecoveryDirectoryMappingWithTrailingSlash")

@@ -12,6 +12,7 @@ import pytest
 from kafka_py.common.errors import OutOfOrderSequenceException
 from kafka_py.common.record.control_record_type import ControlRecordType
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.log import producer_updates
 from kafka_py.log.index_entry import TimestampOffset
 from kafka_py.log.log import Log
 from kafka_py.log.producer_state_manager import ProducerStateManager
@@ -461,7 +462,7 @@ def test_truncation_does_not_scan_if_there_never_was_a_producer(logs: Logs, monk
     for _ in range(20):
         as_leader(log, singleton())
     scanned: list[object] = []
-    monkeypatch.setattr(log, "_load_producers_from_log", lambda *args: scanned.append(args))
+    monkeypatch.setattr(producer_updates, "load_producers_from_records", lambda *args: scanned.append(args))
     log.truncate_to(7)
     assert scanned == []
     as_leader(log, logs.idempotent(1, 0))

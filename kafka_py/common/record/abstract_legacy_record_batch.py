@@ -19,6 +19,7 @@ from kafka_py.common.record.legacy_record import LegacyRecord
 from kafka_py.common.record.mutable_record_batch import MutableRecordBatch
 from kafka_py.common.record.record import Record
 from kafka_py.common.record.record_batch import RecordBatch
+from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.common.record.timestamp_type import TimestampType
 
 if TYPE_CHECKING:
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from kafka_py.common.record.decompression_stream import DecompressionStream
     from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
 
-_LOG_OVERHEAD = 12
 _OFFSET_AND_SIZE = struct.Struct(">qi")
 _INT64 = struct.Struct(">q")
 _UINT32 = struct.Struct(">I")
@@ -134,7 +134,7 @@ class AbstractLegacyRecordBatch(AbstractRecordBatch, Record):
 
     def size_in_bytes(self) -> int:
         """Return the size with offset and size fields."""
-        return self.outer_record().size_in_bytes() + _LOG_OVERHEAD
+        return self.outer_record().size_in_bytes() + LOG_OVERHEAD
 
     def sequence(self) -> int:
         """Return -1: the format has no sequence numbers."""
@@ -214,7 +214,7 @@ class ByteBufferLegacyRecordBatch(MutableRecordBatch, AbstractLegacyRecordBatch)
 
     def __init__(self, buffer: bytes | bytearray | memoryview) -> None:
         self.buffer = memoryview(buffer)
-        self._record = LegacyRecord(self.buffer[_LOG_OVERHEAD:])
+        self._record = LegacyRecord(self.buffer[LOG_OVERHEAD:])
 
     def offset(self) -> int:
         """Return the offset in front of the message."""
@@ -236,9 +236,9 @@ class ByteBufferLegacyRecordBatch(MutableRecordBatch, AbstractLegacyRecordBatch)
         if record.timestamp_type() is timestamp_type and record.timestamp() == max_timestamp:
             return
         attributes = LegacyRecord.compute_attributes(self.magic(), self.compression_type(), timestamp_type)
-        self.buffer[_LOG_OVERHEAD + LegacyRecord.ATTRIBUTES_OFFSET] = attributes
-        _INT64.pack_into(self.buffer, _LOG_OVERHEAD + LegacyRecord.TIMESTAMP_OFFSET, max_timestamp)
-        _UINT32.pack_into(self.buffer, _LOG_OVERHEAD + LegacyRecord.CRC_OFFSET, record.compute_checksum())
+        self.buffer[LOG_OVERHEAD + LegacyRecord.ATTRIBUTES_OFFSET] = attributes
+        _INT64.pack_into(self.buffer, LOG_OVERHEAD + LegacyRecord.TIMESTAMP_OFFSET, max_timestamp)
+        _UINT32.pack_into(self.buffer, LOG_OVERHEAD + LegacyRecord.CRC_OFFSET, record.compute_checksum())
 
     def set_partition_leader_epoch(self, epoch: int) -> None:
         """Refuse with TypeError: the format has no leader epoch."""
@@ -322,7 +322,7 @@ def _absolute_base_offset(stream: DecompressionStream, wrapper_magic: int, last_
 
 def _next_inner_header(stream: DecompressionStream) -> tuple[int, int] | None:
     try:
-        offset, size = _OFFSET_AND_SIZE.unpack(stream.read_fully(_LOG_OVERHEAD))
+        offset, size = _OFFSET_AND_SIZE.unpack(stream.read_fully(LOG_OVERHEAD))
     except EndOfStreamError:
         return None
     if size < LegacyRecord.RECORD_OVERHEAD_V0:

@@ -11,10 +11,10 @@ from kafka_py.common.errors import CorruptRecordException
 from kafka_py.common.record.abstract_legacy_record_batch import ByteBufferLegacyRecordBatch
 from kafka_py.common.record.default_record_batch import DefaultRecordBatch
 from kafka_py.common.record.legacy_record import LegacyRecord
+from kafka_py.common.record.records import LOG_OVERHEAD
 
 _INT32 = struct.Struct(">i")
 _INT_MAX = 0x7FFFFFFF
-_LOG_OVERHEAD = 12
 
 
 class ByteBufferLogInputStream:
@@ -34,7 +34,7 @@ class ByteBufferLogInputStream:
         """Return the next batch, None if no complete one is left; CorruptRecordException for size or magic."""
         buffer, position = self._buffer, self._position
         remaining = len(buffer) - position
-        if remaining < _LOG_OVERHEAD:
+        if remaining < LOG_OVERHEAD:
             return None
         record_size = _INT32.unpack_from(buffer, position + 8)[0]
         # Magic 0 has the smallest overhead; stricter checks follow with the checksum.
@@ -46,7 +46,7 @@ class ByteBufferLogInputStream:
             raise CorruptRecordException(
                 f"Record size exceeds the largest allowable message size ({self._max_message_size})."
             )
-        end = position + record_size + _LOG_OVERHEAD
+        end = position + record_size + LOG_OVERHEAD
         if end > len(buffer):
             return None
         magic = buffer[position + 16]

@@ -12,9 +12,19 @@ from typing import TYPE_CHECKING, TypeAlias
 from kafka_py.common.errors import CorruptRecordException, KafkaException
 from kafka_py.common.record.abstract_legacy_record_batch import ByteBufferLegacyRecordBatch
 from kafka_py.common.record.abstract_record_batch import AbstractRecordBatch
-from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.default_record_batch import (
+    ATTRIBUTES,
+    BASE_SEQUENCE,
+    LAST_OFFSET_DELTA,
+    PARTITION_LEADER_EPOCH,
+    PRODUCER_EPOCH,
+    PRODUCER_ID,
+    RECORDS_COUNT,
+    DefaultRecordBatch,
+)
 from kafka_py.common.record.legacy_record import LegacyRecord
 from kafka_py.common.record.record_batch import RecordBatch
+from kafka_py.common.record.records import LOG_OVERHEAD
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator
@@ -26,7 +36,6 @@ if TYPE_CHECKING:
     from kafka_py.common.record.timestamp_type import TimestampType
     from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
 
-_LOG_OVERHEAD = 12
 _HEADER_SIZE_UP_TO_MAGIC = 17
 _OFFSET_AND_SIZE = struct.Struct(">qi")
 
@@ -83,7 +92,7 @@ class FileChannelRecordBatch(AbstractRecordBatch):
 
     def size_in_bytes(self) -> int:
         """Return the size with offset and size fields."""
-        return _LOG_OVERHEAD + self._batch_size
+        return LOG_OVERHEAD + self._batch_size
 
     def is_valid(self) -> bool:
         """Return whether size and checksum are right."""
@@ -162,19 +171,19 @@ class DefaultFileChannelRecordBatch(FileChannelRecordBatch):
 
     def last_offset(self) -> int:
         """Return the last offset."""
-        return self._offset + self.header[6]
+        return self._offset + self.header[LAST_OFFSET_DELTA]
 
     def producer_id(self) -> int:
         """Return the producer id, -1 if there is none."""
-        return self.header[9]
+        return self.header[PRODUCER_ID]
 
     def producer_epoch(self) -> int:
         """Return the producer epoch, -1 if there is none."""
-        return self.header[10]
+        return self.header[PRODUCER_EPOCH]
 
     def base_sequence(self) -> int:
         """Return the first sequence number, -1 if there is none."""
-        return self.header[11]
+        return self.header[BASE_SEQUENCE]
 
     def last_sequence(self) -> int:
         """Return the last sequence number, -1 if there is none."""
@@ -182,19 +191,19 @@ class DefaultFileChannelRecordBatch(FileChannelRecordBatch):
 
     def count_or_null(self) -> int:
         """Return the number of records that the header claims."""
-        return self.header[12]
+        return self.header[RECORDS_COUNT]
 
     def is_transactional(self) -> bool:
         """Return whether the batch is part of a transaction."""
-        return self.header[5] & 0x10 != 0
+        return self.header[ATTRIBUTES] & 0x10 != 0
 
     def is_control_batch(self) -> bool:
         """Return whether the batch holds a transaction marker."""
-        return self.header[5] & 0x20 != 0
+        return self.header[ATTRIBUTES] & 0x20 != 0
 
     def partition_leader_epoch(self) -> int:
         """Return the epoch of the leader that appended the batch."""
-        return self.header[2]
+        return self.header[PARTITION_LEADER_EPOCH]
 
 
 class LegacyFileChannelRecordBatch(FileChannelRecordBatch):
@@ -252,9 +261,9 @@ class FileLogInputStream:
             raise CorruptRecordException(
                 f"Record size is smaller than minimum record overhead ({LegacyRecord.RECORD_OVERHEAD_V0})."
             )
-        if position > self._end - _LOG_OVERHEAD - size:
+        if position > self._end - LOG_OVERHEAD - size:
             return None
-        self._position = position + _LOG_OVERHEAD + size
+        self._position = position + LOG_OVERHEAD + size
         magic = header[16] if header[16] < 128 else header[16] - 256
         if magic < RecordBatch.MAGIC_VALUE_V2:
             return LegacyFileChannelRecordBatch(offset, magic, self._channel, position, size, header)

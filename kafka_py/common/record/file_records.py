@@ -18,6 +18,7 @@ from kafka_py.common.record.file_log_input_stream import FileLogInputStream
 from kafka_py.common.record.legacy_record import LegacyRecord
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.record.record_batch_iterator import RecordBatchIterator
+from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
 
 if TYPE_CHECKING:
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from kafka_py.common.utils.time import Time
 
 _INT_MAX = 0x7FFFFFFF
-_LOG_OVERHEAD = 12
 _HEADER_SIZE_UP_TO_MAGIC = 17
 
 # Up to the last offset delta of magic 2 (ends at byte 27): offset, size, epoch, magic, crc, attributes, delta.
@@ -258,13 +258,13 @@ class FileRecords(AbstractRecords):
                 raise CorruptRecordException(
                     f"Record size is smaller than minimum record overhead ({LegacyRecord.RECORD_OVERHEAD_V0})."
                 )
-            following = position + _LOG_OVERHEAD + size
+            following = position + LOG_OVERHEAD + size
             if following > end:
                 return None
             if magic > 1:
                 offset += last_offset_delta
             if offset >= target_offset:
-                return LogOffsetPosition(offset, position, _LOG_OVERHEAD + size)
+                return LogOffsetPosition(offset, position, LOG_OVERHEAD + size)
             position = following
         return None
 

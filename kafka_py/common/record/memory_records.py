@@ -13,8 +13,9 @@ from kafka_py.common.errors import IllegalStateException, KafkaException
 from kafka_py.common.record.abstract_records import AbstractRecords
 from kafka_py.common.record.byte_buffer_log_input_stream import ByteBufferLogInputStream
 from kafka_py.common.record.compression_type import CompressionType
-from kafka_py.common.record.default_record_batch import HEADER, DefaultRecordBatch
+from kafka_py.common.record.default_record_batch import HEADER, LENGTH, MAGIC, DefaultRecordBatch
 from kafka_py.common.record.record_batch import RecordBatch
+from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
 from kafka_py.common.utils.time import Time
@@ -152,7 +153,7 @@ class MemoryRecords(AbstractRecords):
             if size < 61:
                 return None
             header = _unpack_header(buffer)
-            if header[1] + 12 != size or header[3] != 2:
+            if header[LENGTH] + LOG_OVERHEAD != size or header[MAGIC] != 2:
                 return None
             batch = DefaultRecordBatch(buffer, header)
             self._batches = [batch]

@@ -6,7 +6,7 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/record/Records.java @ 1.1
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from kafka_py.common.record.record import Record
     from kafka_py.common.record.record_batch import RecordBatch
     from kafka_py.common.utils.time import Time
+
+LOG_OVERHEAD: Final = 12  # bytes of offset and size, which the size does not count
 
 
 class Records(ABC):
@@ -29,7 +31,7 @@ class Records(ABC):
     OFFSET_LENGTH: ClassVar[int] = 8
     SIZE_OFFSET: ClassVar[int] = 8
     SIZE_LENGTH: ClassVar[int] = 4
-    LOG_OVERHEAD: ClassVar[int] = 12
+    LOG_OVERHEAD: ClassVar[int] = LOG_OVERHEAD
     MAGIC_OFFSET: ClassVar[int] = 16
     MAGIC_LENGTH: ClassVar[int] = 1
     HEADER_SIZE_UP_TO_MAGIC: ClassVar[int] = 17
