@@ -286,8 +286,8 @@ class KafkaApisMetadata(KafkaApisAdmin):
             send_response_callback(complete)
 
         self.admin_manager.create_topics(
-            create_request.timeout(),
-            create_request.validate_only(),
+            create_request.timeout,
+            create_request.validate_only,
             valid_topics,
             send_response_with_duplicates_callback,
         )

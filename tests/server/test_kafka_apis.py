@@ -71,8 +71,8 @@ def test_the_table_names_methods_and_versions_that_exist() -> None:
 
 
 def test_api_versions_answers_the_table(apis: Apis) -> None:
-    response = apis.handle(ApiVersionsRequest(1))
-    offered = {v.api_key: (v.min_version, v.max_version) for v in response.api_versions()}
+    response = apis.handle(ApiVersionsRequest(version=1))
+    offered = {v.api_key: (v.min_version, v.max_version) for v in response.api_versions}
     assert offered == {key.id: (h.min_version, h.max_version) for key, h in KafkaApis.HANDLERS.items()}
     assert ApiKeys.JOIN_GROUP.id not in offered
 
@@ -442,9 +442,9 @@ def test_creation_needs_a_right_of_its_own() -> None:
 # -- Topics ------------------------------------------------------------------------------------------------------------
 
 
-def create_topics(version: int = 1, duplicates: set[str] | None = None) -> CreateTopicsRequest:
+def create_topics(version: int = 1) -> CreateTopicsRequest:
     details = CreateTopicsRequest.TopicDetails(1, 1)
-    return CreateTopicsRequest(version, {"a": details, "b": details}, 1000, False, duplicates)
+    return CreateTopicsRequest.Builder({"a": details, "b": details}, 1000).build(version)
 
 
 def test_only_the_controller_creates_and_deletes(apis: Apis) -> None:
@@ -469,10 +469,9 @@ def test_topics_are_created_by_the_admin_manager(apis: Apis) -> None:
 def test_duplicate_topics_are_refused_one_by_one(apis: Apis) -> None:
     calls: list[tuple[Any, ...]] = []
     apis.admin_manager.create_topics = lambda *args: calls.append(args)
-    request = apis.request(create_topics())
-    duplicates: Any = request.body(CreateTopicsRequest)
-    duplicates._duplicate_topics = {"a"}
-    apis.apis.handle(request)
+    create = create_topics()
+    create.create_topic_requests.append(create.create_topic_requests[0])
+    apis.apis.handle(apis.request(create))
     [(_, _, topics, callback)] = calls
     assert set(topics) == {"b"}
     callback({"b": ApiError.NONE})

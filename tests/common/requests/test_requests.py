@@ -148,8 +148,8 @@ def test_list_offsets(version: int) -> None:
     response = read.get_error_response(4, InvalidTopicException())
     again = ListOffsetResponse.parse(join_parts(response.to_parts(version)), version)
     assert again.error_counts() == {Errors.INVALID_TOPIC_EXCEPTION: 1}
-    assert again.throttle_time_ms() == (4 if version == 2 else 0)
-    assert again.response_data()[TP].offsets == ([] if version == 0 else None)
+    assert again.throttle_time_ms == (4 if version == 2 else 0)
+    assert again.response_data()[TP].offsets == []
 
 
 def test_list_offsets_with_a_partition_twice() -> None:
@@ -168,7 +168,7 @@ def test_list_offsets_builders() -> None:
     with pytest.raises(RuntimeException, match="Must set partitionTimestamps or offsetData"):
         replica.build(0)
     replica.set_offset_data({TP: ListOffsetRequest.PartitionData(-1, 3)})
-    assert replica.build(0).replica_id() == 5
+    assert replica.build(0).replica_id == 5
     with pytest.raises(RuntimeException, match="Cannot create a v1 ListOffsetRequest with v0 PartitionData"):
         replica.build(1)
 
@@ -224,26 +224,26 @@ def test_metadata_response(version: int) -> None:
 def test_api_versions_request_says_what_the_client_is() -> None:
     request = ApiVersionsRequest.Builder(3, "apache-kafka-java", "3.7.1").build()
     read = ApiVersionsRequest.parse(b"".join(request.to_parts()), 3)
-    assert (read.client_software_name(), read.client_software_version()) == ("apache-kafka-java", "3.7.1")
+    assert (read.client_software_name, read.client_software_version) == ("apache-kafka-java", "3.7.1")
     assert read.is_valid()
     assert not read.has_unsupported_request_version()
     for name in ("", "-a", "a b", "a-", "\u00e4"):
-        assert not ApiVersionsRequest(3, None, name, "1").is_valid()
-    assert ApiVersionsRequest(2).is_valid()
+        assert not ApiVersionsRequest(version=3, client_software_name=name, client_software_version="1").is_valid()
+    assert ApiVersionsRequest(version=2).is_valid()
 
 
 @pytest.mark.ported("ApiVersionsResponseTest.shouldCreateApiResponseOnlyWithKeysSupportedByMagicValue")
 @pytest.mark.ported("ApiVersionsResponseTest.shouldReturnAllKeysWhenMagicIsCurrentValueAndThrottleMsIsDefaultThrottle")
 def test_api_versions_response() -> None:
     old = ApiVersionsResponse.create_api_versions_response(10, 1)
-    assert {v.api_key for v in old.api_versions()} == set(range(43)) - {24, 25, 26, 27, 28}
+    assert {v.api_key for v in old.api_versions} == set(range(43)) - {24, 25, 26, 27, 28}
     current = ApiVersionsResponse.create_api_versions_response(0, 2)
-    assert current.api_version(24) == (24, 0, 0)
+    assert current.api_version(24) == ApiVersionsResponse.ApiVersion(24, 0, 0)
     assert current.api_version(99) is None
     for version in range(4):
         read = ApiVersionsResponse.parse(join_parts(old.to_parts(version)), version)
-        assert read.api_versions() == old.api_versions()
-        assert read.throttle_time_ms() == (10 if version else 0)
+        assert read.api_versions == old.api_versions
+        assert read.throttle_time_ms == (10 if version else 0)
     assert [old.should_client_throttle(v) for v in (1, 2)] == [False, True]
 
 
@@ -258,7 +258,7 @@ def test_create_topics(version: int) -> None:
     data = b"".join(request.to_parts())
     read = CreateTopicsRequest.parse(data, version)
     assert read.topics() == topics
-    assert (read.timeout(), read.validate_only(), read.duplicate_topics()) == (100, version >= 1, set())
+    assert (read.timeout, read.validate_only, read.duplicate_topics()) == (100, version >= 1, set())
     response = read.get_error_response(6, InvalidTopicException("no"))
     errors = type(response).parse(join_parts(response.to_parts(version)), version).errors()
     assert errors["a"] == ApiError(Errors.INVALID_TOPIC_EXCEPTION, "no" if version >= 1 else None)
@@ -324,18 +324,18 @@ def test_api_error() -> None:
     assert str(ApiError(Errors.NOT_CONTROLLER).exception()) == Errors.NOT_CONTROLLER.message()
 
 
-def test_schema_backed_messages_take_the_fields_of_their_version() -> None:
-    response = HeartbeatResponse({"throttle_time_ms": 3, "error_code": 27})
+def test_messages_take_the_fields_of_their_version() -> None:
+    response = HeartbeatResponse(throttle_time_ms=3, error_code=27)
     assert response.to_parts(0) == [b"\0\x1b"]
     assert response.to_parts(1) == [b"\0\0\0\x03\0\x1b"]
     assert response.error_counts() == {Errors.REBALANCE_IN_PROGRESS: 1}
-    assert response.throttle_time_ms() == 3
-    request = HeartbeatRequest.Builder(
-        HeartbeatRequest, {"group_id": "g", "generation_id": 1, "member_id": "m"}
-    ).build()
-    assert request.version() == 1
+    assert response.error() is Errors.REBALANCE_IN_PROGRESS
+    held = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    request = HeartbeatRequest.Builder(held).build()
+    assert (request.version(), held.version()) == (1, -1)
+    held.member_id = None  # type: ignore[assignment]
     with pytest.raises(SchemaException, match="Missing value for field 'member_id'"):
-        HeartbeatRequest(1, {"group_id": "g", "generation_id": 1}).to_parts()
+        held.at(1).to_parts()
 
 
 def test_builders_default_to_the_highest_allowed_version() -> None:
