@@ -69,13 +69,26 @@ class ListOf:
 class FieldSpec:
     """What ``field`` says of an attribute; its name is known when the class is made."""
 
-    __slots__ = ("about", "default", "factory", "ignorable", "name", "nullable", "since", "tag", "type", "until")
+    __slots__ = (
+        "about",
+        "default",
+        "factory",
+        "ignorable",
+        "name",
+        "nullable",
+        "since",
+        "tag",
+        "type",
+        "until",
+        "wire",
+    )
 
     def __init__(
         self, type: Type | MessageType | ListOf | None, about: str, since: int, until: int, nullable: int | None,
-        default: Any, factory: Callable[[], Any] | None, tag: int | None, ignorable: bool,
+        default: Any, factory: Callable[[], Any] | None, tag: int | None, ignorable: bool, wire: str,
     ) -> None:  # fmt: skip
-        self.name = ""  # const: given once, by MessageType
+        self.name = ""  # volatile: MessageType gives it when the class is made
+        self.wire = wire  # volatile: as name
         self.type = type
         self.about = about
         self.since = since
@@ -121,20 +134,22 @@ def field(
     default_factory: Callable[[], Any] | None = None,
     tag: int | None = None,
     ignorable: bool = True,
+    wire: str = "",
     alias: str | None = None,
 ) -> Any:
     """Declare a field of a message.
 
     ``since`` and ``until`` are the first and the last version that have it, ``nullable`` the first that may say null;
     ``tag`` is its number if it is a tagged field. One that some version lacks needs a default. If it is not
-    ``ignorable``, a version without it refuses to be written with another value than the default. A field without a
+    ``ignorable``, a version without it refuses to be written with another value than the default. ``wire`` is its name
+    in Kafka's schemas where the attribute has another. A field without a
     type is not on the wire: it is an argument of the constructor, under its alias.
     """
     if type is None:
         return _Argument(alias or "", default)
     if default is NO_DEFAULT and default_factory is None and (since or until < 32767 or tag is not None):
         raise TypeError("a field that some version lacks needs a default")
-    return FieldSpec(type, about, since, until, nullable, default, default_factory, tag, ignorable)
+    return FieldSpec(type, about, since, until, nullable, default, default_factory, tag, ignorable, wire)
 
 
 class _Argument:
@@ -165,7 +180,7 @@ class MessageType(type):
 
     Keywords of a class: ``key`` and ``latest``, its API and its last version; ``flexible``, the first version with
     compact types and tags; ``bare`` for a nested struct of Kafka 1.1.1 that later versions dissolved, so that it has
-    no tags of its own.
+    no tags of its own; ``init=False`` keeps the constructor of the base.
     """
 
     FIELDS: tuple[FieldSpec, ...]
@@ -177,12 +192,13 @@ class MessageType(type):
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *,
-        key: Any = None, latest: int | None = None, flexible: int = 32767, bare: bool = False,
+        key: Any = None, latest: int | None = None, flexible: int = 32767, bare: bool = False, init: bool = True,
     ) -> MessageType:  # fmt: skip
         own = [(attribute, spec) for attribute, spec in namespace.items() if isinstance(spec, FieldSpec)]
         arguments = {a: namespace.pop(a) for a, spec in list(namespace.items()) if isinstance(spec, _Argument)}
         for attribute, spec in own:
             spec.name = attribute
+            spec.wire = spec.wire or attribute
             del namespace[attribute]
         declared = [b for b in bases if isinstance(b, MessageType)]
         inherited = next((b.FIELDS for b in declared if b.FIELDS), ())
@@ -200,7 +216,7 @@ class MessageType(type):
         if latest is not None:
             cls.LATEST, cls.FLEXIBLE = latest, flexible
         cls.BARE = bare
-        if own and "__init__" not in namespace:
+        if init and own and "__init__" not in namespace:
             cls.__init__ = _first_init(cls)  # type: ignore[misc]
         return cls
 
@@ -239,7 +255,7 @@ def _schema_of(cls: MessageType, version: int, flexible: bool) -> Schema:
             absent.append(spec)
             continue
         default = _SHARED_DEFAULTS.get(spec.name, NO_DEFAULT)
-        member = Field(spec.name, spec.type_at(version, flexible), spec.about, default)
+        member = Field(spec.wire, spec.type_at(version, flexible), spec.about, default)
         if spec.tag is None:
             fields.append(member)
         else:
@@ -258,6 +274,7 @@ class Layout:
         self.cls = cls
         self.version = version
         self.absent = absent
+        self.attributes = {spec.wire: spec.name for spec in cls.FIELDS}
         self.tagged = {spec.tag: spec for spec in cls.FIELDS if spec.tag is not None and spec not in absent}
 
     def to_struct(self, schema: Schema, message: Any) -> Struct:
@@ -266,7 +283,10 @@ class Layout:
         values = []
         for bound in schema.fields:
             name, type_ = bound.definition.name, bound.definition.type
-            values.append(self.tags(message) if name == _TAGS else _to_struct(type_, getattr(message, name)))
+            if name == _TAGS:
+                values.append(self.tags(message))
+            else:
+                values.append(_to_struct(type_, getattr(message, self.attributes[name])))
         return Struct(schema, values)
 
     def from_struct(self, struct: Struct) -> Any:
@@ -280,7 +300,8 @@ class Layout:
             if bound.definition.name == _TAGS:
                 self.set_tags(message, value)
             else:
-                setattr(message, bound.definition.name, _from_struct(bound.definition.type, value))
+                attribute = self.attributes[bound.definition.name]
+                setattr(message, attribute, _from_struct(bound.definition.type, value))
         return message
 
     def check(self, message: Any) -> None:

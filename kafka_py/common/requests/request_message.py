@@ -23,8 +23,8 @@ from kafka_py.common.requests.api_error import ApiError
 class RequestMessage(AbstractRequest, Message):
     """A request whose fields are declared.
 
-    ``ANSWERED`` tells which list of the response has an entry for each entry of which list here, at any depth: the
-    answer to a request that failed as a whole is made by it.
+    ``ANSWERED`` tells which list of the response (by its name in the schema) has an entry for each entry of which list
+    here (by its attribute), at any depth: the answer to a request that failed as a whole is made by it.
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {}
@@ -75,7 +75,7 @@ class RequestMessage(AbstractRequest, Message):
         self.write(out, self._version)
         return out
 
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> AbstractResponse | None:
+    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> AbstractResponse:
         """The answer with the error wherever it has room for one, and the request's names repeated."""
         response_class = self.API_KEY.response_class()
         error = ApiError.from_throwable(e)
@@ -100,8 +100,8 @@ def _failed(
             value = error.short_message()
         elif name == "throttle_time_ms":
             value = throttle_time_ms
-        elif nested is not None and name in answered:
-            entries = getattr(source, answered[name]) or ()
+        elif nested is not None and spec.wire in answered:
+            entries = getattr(source, answered[spec.wire]) or ()
             value = [_failed(nested, entry, error, answered) for entry in entries]
         elif spec.default is NO_DEFAULT and spec.factory is None:
             value = getattr(source, name) if isinstance(source, Message) else source

@@ -14,8 +14,7 @@ from kafka_py.common.requests.abstract_response import AbstractResponse, join_pa
 from tests.common.protocol.golden import Golden, golden_of
 
 # Bodies that are read into sets, so that their order may change.
-UNORDERED = {"LeaderAndIsrRequest", "UpdateMetadataRequest", "StopReplicaRequest", "ControlledShutdownResponse",
-             "DeleteTopicsRequest"}  # fmt: skip
+UNORDERED = {"DeleteTopicsRequest"}
 
 
 def messages(key: ApiKeys, requests: bool) -> Iterator[Golden]:

@@ -56,9 +56,10 @@ def test_leader_and_isr(version: int) -> None:
     }
     request = LeaderAndIsrRequest.Builder(version, 1, 10, states, {Node(0, "h0", 1), Node(1, "h1", 2)}).build()
     read = LeaderAndIsrRequest.parse(b"".join(request.to_parts()), version)
-    assert (read.controller_id(), read.controller_epoch()) == (1, 10)
-    assert read.live_leaders() == request.live_leaders()
-    assert read.partition_states()[TP].base_partition_state == states[TP].base_partition_state
+    assert (read.controller_id, read.controller_epoch) == (1, 10)
+    assert read.live_leaders == request.live_leaders
+    assert (read.partition_states() == states) == (version == 1)
+    assert read.partition_states()[TP].base_partition_state.replicas == [0, 1, 2]
     assert read.partition_states()[TP].is_new == (version == 1)
     response = read.get_error_response(0, NotControllerException())
     assert response.responses() == dict.fromkeys(states, Errors.NOT_CONTROLLER)
@@ -124,7 +125,7 @@ def test_controlled_shutdown() -> None:
     response = ControlledShutdownResponse(Errors.NONE, partitions)
     read = ControlledShutdownResponse.parse(join_parts(response.to_parts(1)), 1)
     assert (read.error(), read.partitions_remaining()) == (Errors.NONE, partitions)
-    request = ControlledShutdownRequest.Builder(3, 0).build()
+    request = ControlledShutdownRequest.Builder(ControlledShutdownRequest(broker_id=3), 0).build()
     header = RequestHeader(ApiKeys.CONTROLLED_SHUTDOWN, 0, "ignored", 1)
     assert request.serialize(header) == bytes.fromhex("0007 0000 00000001 00000003")
 
@@ -132,7 +133,7 @@ def test_controlled_shutdown() -> None:
 def test_stop_replica() -> None:
     request = StopReplicaRequest.Builder(1, 2, True, {TP}).build()
     read = StopReplicaRequest.parse(b"".join(request.to_parts()), 0)
-    assert (read.delete_partitions(), read.partitions()) == (True, {TP})
+    assert (read.delete_partitions, read.partitions()) == (True, {TP})
     assert read.to_send("1", RequestHeader(ApiKeys.STOP_REPLICA, 0, "c", 1)).destination() == "1"
 
 
@@ -176,12 +177,12 @@ def test_list_offsets_builders() -> None:
 @pytest.mark.ported("MetadataRequestTest.testEmptyMeansAllTopicsV0", changes="KafkaApis decides what an empty list is")
 @pytest.mark.ported("MetadataRequestTest.testEmptyMeansEmptyForVersionsAboveV0")
 def test_metadata_request() -> None:
-    assert MetadataRequest.parse(bytes(4), 0).topics() == []
+    assert MetadataRequest.parse(bytes(4), 0).topics == []
     for version in range(1, 6):
-        request = MetadataRequest(version, None, allow_auto_topic_creation=False)
+        request = MetadataRequest(version=version, topics=None, allow_auto_topic_creation=False)
         read = MetadataRequest.parse(b"".join(request.to_parts()), version)
         assert read.is_all_topics()
-        assert read.allow_auto_topic_creation() == (version < 4)
+        assert read.allow_auto_topic_creation == (version < 4)
         assert not MetadataRequest.parse(bytes(5), version).is_all_topics()
     with pytest.raises(UnsupportedVersionException, match="older than 1"):
         MetadataRequest.Builder.all_topics().build(0)
@@ -205,8 +206,8 @@ def test_metadata_response(version: int) -> None:
     original = MetadataResponse([node], "cluster", 1, topics, 9)
     read = MetadataResponse.parse(join_parts(original.to_parts(version)), version)
     assert read.controller() == (node if version >= 1 else None)
-    assert read.cluster_id() == ("cluster" if version >= 2 else None)
-    assert read.throttle_time_ms() == (9 if version >= 3 else 0)
+    assert read.cluster_id == ("cluster" if version >= 2 else None)
+    assert read.throttle_time_ms == (9 if version >= 3 else 0)
     assert read.unavailable_topics() == {"__consumer_offsets", "topic2"}
     assert read.errors() == {"topic2": Errors.LEADER_NOT_AVAILABLE, "secret": Errors.TOPIC_AUTHORIZATION_FAILED}
     first = read.topic_metadata()[0]

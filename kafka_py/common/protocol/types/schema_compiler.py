@@ -145,7 +145,7 @@ def _made_message(source: _Source, schema: Any, variables: list[str], indent: st
         if isinstance(bound.definition.type, TaggedFields):
             tags = variable
         else:
-            made.append(f"{result}.{bound.definition.name} = {variable}")
+            made.append(f"{result}.{layout.attributes[bound.definition.name]} = {variable}")
     for attribute, argument in layout.cls.ARGUMENTS.items():
         made.append(f"{result}.{attribute} = {argument.default!r}")
     for spec in layout.absent:
@@ -253,7 +253,8 @@ def _write_struct(source: _Source, schema: Any, name: str, indent: str) -> None:
         source.add(indent, f"{source.bind(layout.check)}({name})")
 
     def value_of(index: int) -> str:
-        return f"{values}[{index}]" if layout is None else f"{name}.{schema.fields[index].definition.name}"
+        attribute = schema.fields[index].definition.name
+        return f"{values}[{index}]" if layout is None else f"{name}.{layout.attributes[attribute]}"
 
     for run in _runs(schema):
         index, type_ = run[0]
