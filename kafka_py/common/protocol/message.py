@@ -113,7 +113,9 @@ class FieldSpec:
         """What the attribute holds when it was not read."""
         if self.factory is not None:
             return self.factory()
-        return None if self.default is NO_DEFAULT else self.default
+        if self.default is NO_DEFAULT:
+            return [] if isinstance(self.type, ListOf) else None
+        return self.default
 
     def nested(self) -> MessageType | None:
         """The class of the messages that the field holds, alone or in a list."""

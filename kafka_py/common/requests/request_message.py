@@ -11,7 +11,7 @@ import copy
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from kafka_py.common.protocol.message import Message, MessageType, field
+from kafka_py.common.protocol.message import ListOf, Message, MessageType, field
 from kafka_py.common.protocol.types.field import NO_DEFAULT
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import Parts
@@ -75,11 +75,15 @@ class RequestMessage(AbstractRequest, Message):
         self.write(out, self._version)
         return out
 
+    def answered(self) -> Mapping[str, str]:
+        """The lists that an answer to this request as a whole has entries for."""
+        return self.ANSWERED
+
     def get_error_response(self, throttle_time_ms: int, e: BaseException) -> AbstractResponse:
         """The answer with the error wherever it has room for one, and the request's names repeated."""
         response_class = self.API_KEY.response_class()
         error = ApiError.from_throwable(e)
-        response: AbstractResponse = _failed(response_class, self, error, self.ANSWERED, throttle_time_ms)
+        response: AbstractResponse = _failed(response_class, self, error, self.answered(), throttle_time_ms)
         return response
 
     def __str__(self) -> str:
@@ -89,7 +93,10 @@ class RequestMessage(AbstractRequest, Message):
 def _failed(
     cls: MessageType, source: Any, error: ApiError, answered: Mapping[str, str], throttle_time_ms: int = 0
 ) -> Any:
-    """A message of ``cls`` that says ``error``; fields without a default are those that name what is answered."""
+    """A message of ``cls`` that says ``error``; fields without a default are those that name what is answered.
+
+    Lists that nothing here corresponds to are empty.
+    """
     made = cls.blank()
     for spec in cls.FIELDS:
         name, nested = spec.name, spec.nested()
@@ -103,7 +110,7 @@ def _failed(
         elif nested is not None and spec.wire in answered:
             entries = getattr(source, answered[spec.wire]) or ()
             value = [_failed(nested, entry, error, answered) for entry in entries]
-        elif spec.default is NO_DEFAULT and spec.factory is None:
+        elif spec.default is NO_DEFAULT and spec.factory is None and not isinstance(spec.type, ListOf):
             value = getattr(source, name) if isinstance(source, Message) else source
         setattr(made, name, value)
     return made
