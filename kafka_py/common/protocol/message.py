@@ -51,7 +51,6 @@ _COMPACT: dict[Type, Type] = {
     RECORDS: COMPACT_RECORDS,
 }
 _TAGS = "_tagged_fields"  # the section of tags at the end of a flexible struct
-_SHARED_DEFAULTS = {"throttle_time_ms": 0}  # defaults that Kafka 1.1.1 states in its schemas as well
 
 
 class ListOf:
@@ -77,6 +76,7 @@ class FieldSpec:
         "name",
         "nullable",
         "since",
+        "stated",
         "tag",
         "type",
         "until",
@@ -85,7 +85,7 @@ class FieldSpec:
 
     def __init__(
         self, type: Type | MessageType | ListOf | None, about: str, since: int, until: int, nullable: int | None,
-        default: Any, factory: Callable[[], Any] | None, tag: int | None, ignorable: bool, wire: str,
+        default: Any, factory: Callable[[], Any] | None, tag: int | None, ignorable: bool, wire: str, stated: bool,
     ) -> None:  # fmt: skip
         self.name = ""  # volatile: MessageType gives it when the class is made
         self.wire = wire  # volatile: as name
@@ -98,6 +98,7 @@ class FieldSpec:
         self.factory = factory
         self.tag = tag
         self.ignorable = ignorable
+        self.stated = stated
 
     def is_in(self, version: int) -> bool:
         """Whether the field exists at a version."""
@@ -137,6 +138,7 @@ def field(
     tag: int | None = None,
     ignorable: bool = True,
     wire: str = "",
+    stated: bool = False,
     alias: str | None = None,
 ) -> Any:
     """Declare a field of a message.
@@ -144,14 +146,14 @@ def field(
     ``since`` and ``until`` are the first and the last version that have it, ``nullable`` the first that may say null;
     ``tag`` is its number if it is a tagged field. One that some version lacks needs a default. If it is not
     ``ignorable``, a version without it refuses to be written with another value than the default. ``wire`` is its name
-    in Kafka's schemas where the attribute has another. A field without a
-    type is not on the wire: it is an argument of the constructor, under its alias.
+    in Kafka's schemas where the attribute has another; ``stated``, that those of 1.1.1 state the default. A field
+    without a type is not on the wire: it is an argument of the constructor, under its alias.
     """
     if type is None:
         return _Argument(alias or "", default)
     if default is NO_DEFAULT and default_factory is None and (since or until < 32767 or tag is not None):
         raise TypeError("a field that some version lacks needs a default")
-    return FieldSpec(type, about, since, until, nullable, default, default_factory, tag, ignorable, wire)
+    return FieldSpec(type, about, since, until, nullable, default, default_factory, tag, ignorable, wire, stated)
 
 
 class _Argument:
@@ -256,7 +258,7 @@ def _schema_of(cls: MessageType, version: int, flexible: bool) -> Schema:
         if not spec.is_in(version) or (spec.tag is not None and not flexible):
             absent.append(spec)
             continue
-        default = _SHARED_DEFAULTS.get(spec.name, NO_DEFAULT)
+        default = spec.default if spec.stated or spec.name == "throttle_time_ms" else NO_DEFAULT
         member = Field(spec.wire, spec.type_at(version, flexible), spec.about, default)
         if spec.tag is None:
             fields.append(member)

@@ -33,9 +33,14 @@ class Golden(NamedTuple):
 
     @property
     def schema(self) -> Schema:
-        cls = self.message_class
-        schema: Schema = cls.schema(self.version) if hasattr(cls, "LATEST") else cls.schema_versions()[self.version]
+        schema: Schema = schema_of(self.message_class, self.version)
         return schema
+
+
+def schema_of(message_class: Any, version: int) -> Any:
+    return (
+        message_class.schema(version) if hasattr(message_class, "schema") else message_class.schema_versions()[version]
+    )
 
 
 def latest_declared(key: ApiKeys) -> int:

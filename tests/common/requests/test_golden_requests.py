@@ -76,7 +76,8 @@ def test_error_responses(key: ApiKeys) -> None:
             continue
         written = join_parts(response.to_parts(message.version))
         read = key.response_class().parse(written, message.version)
-        assert set(read.error_counts()) <= {error}, message.id
+        if not (key is ApiKeys.OFFSET_FETCH and message.version < 2):  # which say nothing of the whole
+            assert set(read.error_counts()) <= {error}, message.id
         if message.id.endswith(".typical") and key is not ApiKeys.DESCRIBE_LOG_DIRS:
             assert error in request.error_counts(exception), message.id
             if not (key is ApiKeys.OFFSET_FETCH and message.version < 2):
