@@ -7,7 +7,6 @@ Read next: response_message.py; heartbeat_request.py
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -63,7 +62,10 @@ class RequestMessage(AbstractRequest, Message):
 
     def at(self, version: int) -> Self:
         """The same request at a version; nested messages are shared."""
-        request = copy.copy(self)
+        request: Self = type(self).blank()
+        tags = ("unknown_tags",) if hasattr(self, "unknown_tags") else ()
+        for name in (*(spec.name for spec in self.FIELDS), *type(self).ARGUMENTS, *tags):
+            setattr(request, name, getattr(self, name))
         request._version = version
         return request
 
