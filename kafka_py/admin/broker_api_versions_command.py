@@ -107,7 +107,7 @@ class AdminClient:
                 response = self.send(node, ApiVersionsRequest.Builder(0))
                 assert isinstance(response, ApiVersionsResponse)
                 response.error().maybe_throw()
-                found[node] = NodeApiVersions(response.api_versions())
+                found[node] = NodeApiVersions(response.api_versions)
             except Exception as e:  # noqa: BLE001 -- one broker's failure is part of the output
                 found[node] = e
         return found

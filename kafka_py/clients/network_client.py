@@ -383,7 +383,7 @@ class NetworkClient(Logging, KafkaClient):
             else:
                 self._nodes_needing_api_versions_fetch[node] = ApiVersionsRequest.Builder(0)
             return
-        node_version_info = NodeApiVersions(body.api_versions())
+        node_version_info = NodeApiVersions(body.api_versions)
         self._api_versions.update(node, node_version_info)
         self._connection_states.ready(node)
         self.debug("Recorded API versions for node %s: %s", node, node_version_info)

@@ -437,7 +437,7 @@ class Processor(AbstractServerThread):
         body = request.body(ApiVersionsRequest)
         if body.is_valid():
             session = request.session
-            session.client_information = ClientInformation(body.client_software_name(), body.client_software_version())
+            session.client_information = ClientInformation(body.client_software_name, body.client_software_version)
             channel.channel_metadata_registry().register_client_information(session.client_information)
 
     @runs_on("network")

@@ -82,7 +82,9 @@ class ControlledShutdownClient:
         timeout_ms = self._config.controller_socket_timeout_ms
         if not NetworkClientUtils.await_ready(self._network_client, node, self._time, timeout_ms):
             raise TimeoutError(f"Failed to connect within {timeout_ms} ms")
-        builder = ControlledShutdownRequest.Builder(self._config.broker_id, version)
+        builder = ControlledShutdownRequest.Builder(
+            ControlledShutdownRequest(broker_id=self._config.broker_id), version
+        )
         request = self._network_client.new_client_request(node.id_string(), builder, self._time.milliseconds(), True)
         response = NetworkClientUtils.send_and_receive(self._network_client, request, self._time)
         return cast("ControlledShutdownResponse", response.response_body())

@@ -99,4 +99,4 @@ class KafkaApisCluster(KafkaApisTransactions):
                 response = ControlledShutdownResponse(Errors.NONE, result)
             self._send_response_exempt_throttle(request, response)
 
-        self.controller.controlled_shutdown(shutdown_request.broker_id(), controlled_shutdown_callback)
+        self.controller.controlled_shutdown(shutdown_request.broker_id, controlled_shutdown_callback)

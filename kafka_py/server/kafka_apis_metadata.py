@@ -120,17 +120,17 @@ class KafkaApisMetadata(KafkaApisAdmin):
         metadata_request = request.body(MetadataRequest)
         version = request.header.api_version
         # Version 0 cannot ask for no topic at all: nothing means everything.
-        all_topics = metadata_request.is_all_topics() or (version == 0 and not metadata_request.topics())
+        all_topics = metadata_request.is_all_topics() or (version == 0 and not metadata_request.topics)
         if all_topics:
             topics: Collection[str] = self.metadata_cache.get_all_topics()
         else:
-            topics = dict.fromkeys(metadata_request.topics() or ())
+            topics = dict.fromkeys(metadata_request.topics or ())
         refused: list[MetadataResponse.TopicMetadata] = []
         if self.authorizer is not None:
             topics, refused = self._authorize_topics(request, metadata_request, topics, all_topics)
         topic_metadata = (
             self._get_topic_metadata(
-                metadata_request.allow_auto_topic_creation(), topics, request.context.listener_name, version == 0
+                metadata_request.allow_auto_topic_creation, topics, request.context.listener_name, version == 0
             )
             if topics
             else []
@@ -174,7 +174,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
         missing = self.metadata_cache.get_non_existing_topics(may_see)
         if (
             missing
-            and metadata_request.allow_auto_topic_creation()
+            and metadata_request.allow_auto_topic_creation
             and self.config.auto_create_topics_enable
             and not self._authorize(session, Operation.Create, Resource.CLUSTER_RESOURCE)
         ):
@@ -286,8 +286,8 @@ class KafkaApisMetadata(KafkaApisAdmin):
             send_response_callback(complete)
 
         self.admin_manager.create_topics(
-            create_request.timeout(),
-            create_request.validate_only(),
+            create_request.timeout,
+            create_request.validate_only,
             valid_topics,
             send_response_with_duplicates_callback,
         )

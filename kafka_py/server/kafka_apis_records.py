@@ -415,7 +415,7 @@ class KafkaApisRecords(KafkaApisMetadata):
                 offsets = self.fetch_offsets(
                     self.replica_manager.log_manager, tp, partition_data.timestamp, partition_data.max_num_offsets
                 )
-                if offset_request.replica_id() == ListOffsetRequest.CONSUMER_REPLICA_ID:
+                if offset_request.replica_id == ListOffsetRequest.CONSUMER_REPLICA_ID:
                     hw = local_replica.high_watermark.message_offset
                     below = [offset for offset in offsets if offset <= hw]
                     offsets = [hw, *below] if len(below) < len(offsets) else offsets
@@ -454,10 +454,10 @@ class KafkaApisRecords(KafkaApisMetadata):
     ) -> ListOffsetResponse.PartitionData:
         """One partition of version 1 and above: consumers see no further than they may fetch."""
         local_replica = self._local_replica(offset_request, tp)
-        if offset_request.replica_id() != ListOffsetRequest.CONSUMER_REPLICA_ID:
+        if offset_request.replica_id != ListOffsetRequest.CONSUMER_REPLICA_ID:
             found = self._fetch_offset_for_timestamp(tp, timestamp)
         else:
-            if offset_request.isolation_level() is IsolationLevel.READ_COMMITTED:
+            if offset_request.isolation_level == IsolationLevel.READ_COMMITTED.id:
                 last_fetchable_offset = local_replica.last_stable_offset.message_offset
             else:
                 last_fetchable_offset = local_replica.high_watermark.message_offset
@@ -481,7 +481,7 @@ class KafkaApisRecords(KafkaApisMetadata):
 
     def _local_replica(self, offset_request: ListOffsetRequest, tp: TopicPartition) -> Any:
         """The leader's replica, or any for a debugging consumer; raises when it is not here."""
-        if offset_request.replica_id() == ListOffsetRequest.DEBUGGING_REPLICA_ID:
+        if offset_request.replica_id == ListOffsetRequest.DEBUGGING_REPLICA_ID:
             return self.replica_manager.get_replica_or_exception(tp)
         return self.replica_manager.get_leader_replica_if_local(tp)
 

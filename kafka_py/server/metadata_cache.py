@@ -206,7 +206,7 @@ class MetadataCache(Logging):
             copied: set[str] = set()
             deleted_partitions = []
             tracing = self._state_change_logger.is_trace_enabled
-            controller_id, controller_epoch = request.controller_id(), request.controller_epoch()
+            controller_id, controller_epoch = request.controller_id, request.controller_epoch
             for tp, info in request.partition_states().items():
                 if tp.topic not in copied:
                     copied.add(tp.topic)

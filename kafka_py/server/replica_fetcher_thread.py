@@ -377,7 +377,7 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         client_response = self._leader_endpoint.send_request(builder)
         data = cast("ListOffsetResponse", client_response.response_body()).response_data()[tp]
         data.error.maybe_throw()
-        offset = data.offset if version == 1 else next(iter(data.offsets or ()), None)
+        offset = data.offset if version == 1 else next(iter(data.offsets), None)
         if offset is None:
             raise KafkaException(f"Leader {self.source_broker.id} told no offset of {tp}")
         return offset

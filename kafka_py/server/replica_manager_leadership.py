@@ -102,7 +102,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
         """Handle StopReplica: error per partition, and STALE_CONTROLLER_EPOCH when the sender was deposed."""
         response_map: dict[TopicPartition, Errors] = {}
         with self._replica_state_change_lock:
-            controller_epoch = stop_replica_request.controller_epoch()
+            controller_epoch = stop_replica_request.controller_epoch
             if controller_epoch < self.controller_epoch:
                 self._state_change_logger.warn(
                     "Received stop replica request from an old controller epoch %d. "
@@ -112,7 +112,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 )
                 return response_map, Errors.STALE_CONTROLLER_EPOCH
             partitions = set(stop_replica_request.partitions())
-            delete_partitions = stop_replica_request.delete_partitions()
+            delete_partitions = stop_replica_request.delete_partitions
             self.controller_epoch = controller_epoch
             # all fetchers first: none shall write to a log that is on its way out
             self.replica_fetcher_manager.remove_fetcher_for_partitions(partitions)
@@ -134,11 +134,11 @@ class ReplicaManagerLeadership(ReplicaManagerState):
     ) -> list[TopicPartition]:
         """Pass UpdateMetadata on to the cache; the partitions it deleted. ControllerMovedException if deposed."""
         with self._replica_state_change_lock:
-            controller_epoch = update_metadata_request.controller_epoch()
+            controller_epoch = update_metadata_request.controller_epoch
             if controller_epoch < self.controller_epoch:
                 message = (
                     f"Received update metadata request with correlation id {correlation_id} from an old controller "
-                    f"{update_metadata_request.controller_id()} with epoch {controller_epoch}. "
+                    f"{update_metadata_request.controller_id} with epoch {controller_epoch}. "
                     f"Latest known controller epoch is {self.controller_epoch}"
                 )
                 self._state_change_logger.warn(message)
@@ -158,7 +158,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
         """Handle LeaderAndIsr: make this broker leader or follower of each partition, then tell the coordinators."""
         request = leader_and_isr_request
         logger = self._state_change_logger
-        controller_id = request.controller_id()
+        controller_id = request.controller_id
         states = request.partition_states()
         if logger.is_trace_enabled:
             for topic_partition, state_info in states.items():
@@ -167,21 +167,21 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                     state_info,
                     correlation_id,
                     controller_id,
-                    request.controller_epoch(),
+                    request.controller_epoch,
                     topic_partition,
                 )
         with self._replica_state_change_lock:
-            if request.controller_epoch() < self.controller_epoch:
+            if request.controller_epoch < self.controller_epoch:
                 logger.warn(
                     "Ignoring LeaderAndIsr request from controller %d with correlation id %d since its controller "
                     "epoch %d is old. Latest known controller epoch is %d",
                     controller_id,
                     correlation_id,
-                    request.controller_epoch(),
+                    request.controller_epoch,
                     self.controller_epoch,
                 )
                 return request.get_error_response(0, ControllerMovedException(Errors.STALE_CONTROLLER_EPOCH.message()))
-            self.controller_epoch = request.controller_epoch()
+            self.controller_epoch = request.controller_epoch
             response_map: dict[TopicPartition, Errors] = {}
             order = _Order(
                 controller_id,

@@ -103,7 +103,7 @@ def list_offsets(
     found = {}
     for tp, data in response.response_data().items():
         data.error.maybe_throw()
-        found[tp] = -1 if data.offset is None else data.offset
+        found[tp] = data.offset
     return found
 
 

@@ -27,8 +27,9 @@ def manager() -> SimpleApiVersionManager:
 @pytest.mark.ported("ApiVersionManagerTest.testApiScope", changes="a table of handlers instead of a listener's scope")
 def test_response_lists_the_handlers(manager: SimpleApiVersionManager) -> None:
     response = manager.api_version_response(5)
-    assert (response.throttle_time_ms(), response.error()) == (5, Errors.NONE)
-    assert response.api_versions() == [(0, 2, 7), (18, 0, 3)]
+    assert (response.throttle_time_ms, response.error()) == (5, Errors.NONE)
+    offered = [(v.api_key, v.min_version, v.max_version) for v in response.api_versions]
+    assert offered == [(0, 2, 7), (18, 0, 3)]
     assert manager.enabled_apis == [ApiKeys.PRODUCE, ApiKeys.API_VERSIONS]
     assert manager.listener_type == "broker"
 

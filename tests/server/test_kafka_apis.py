@@ -71,8 +71,8 @@ def test_the_table_names_methods_and_versions_that_exist() -> None:
 
 
 def test_api_versions_answers_the_table(apis: Apis) -> None:
-    response = apis.handle(ApiVersionsRequest(1))
-    offered = {v.api_key: (v.min_version, v.max_version) for v in response.api_versions()}
+    response = apis.handle(ApiVersionsRequest(version=1))
+    offered = {v.api_key: (v.min_version, v.max_version) for v in response.api_versions}
     assert offered == {key.id: (h.min_version, h.max_version) for key, h in KafkaApis.HANDLERS.items()}
     assert ApiKeys.JOIN_GROUP.id not in offered
 
@@ -82,7 +82,7 @@ def test_a_failing_handler_answers_with_an_error(apis: Apis, monkeypatch: pytest
         raise InvalidTopicException("bad")
 
     monkeypatch.setattr(apis.metadata_cache, "get_all_topics", fail)
-    request = apis.request(MetadataRequest(4, None, True))
+    request = apis.request(MetadataRequest(version=4, topics=None))
     apis.apis.handle(request)
     [response] = apis.channel.responses
     assert response.error_counts() == {}
@@ -94,7 +94,7 @@ def test_an_error_of_a_cluster_action_is_answered_too(apis: Apis) -> None:
         raise ClusterAuthorizationException("no")
 
     apis.controller.controlled_shutdown = refuse
-    response = apis.handle(ControlledShutdownRequest(1, 5))
+    response = apis.handle(ControlledShutdownRequest(version=1, broker_id=5))
     assert response.error() is Errors.CLUSTER_AUTHORIZATION_FAILED
 
 
@@ -104,7 +104,7 @@ def test_a_fatal_error_passes(apis: Apis, monkeypatch: pytest.MonkeyPatch) -> No
 
     monkeypatch.setattr(apis.metadata_cache, "get_all_topics", fail)
     with pytest.raises(FatalExitError):
-        apis.apis.handle(apis.request(MetadataRequest(4, None, True)))
+        apis.apis.handle(apis.request(MetadataRequest(version=4, topics=None)))
     assert apis.channel.responses == []
 
 
@@ -372,7 +372,7 @@ def test_list_offsets_version_0_answers_segments(apis: Apis, timestamp: int, cou
 
 
 def metadata(version: int, topics: list[str] | None, auto_create: bool = True) -> MetadataRequest:
-    return MetadataRequest(version, topics, auto_create)
+    return MetadataRequest(version=version, topics=topics, allow_auto_topic_creation=auto_create)
 
 
 def test_metadata_of_all_topics_and_of_none(apis: Apis) -> None:
@@ -383,7 +383,7 @@ def test_metadata_of_all_topics_and_of_none(apis: Apis) -> None:
     assert everything.controller().id == 1
     assert apis.handle(metadata(1, [])).topic_metadata() == []
     assert {t.topic for t in apis.handle(metadata(0, [])).topic_metadata()} == {"a", "b"}
-    assert apis.handle(metadata(2, [])).cluster_id() == "cluster-id"
+    assert apis.handle(metadata(2, [])).cluster_id == "cluster-id"
 
 
 def test_unknown_topics_are_created_where_that_is_allowed(apis: Apis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -442,9 +442,9 @@ def test_creation_needs_a_right_of_its_own() -> None:
 # -- Topics ------------------------------------------------------------------------------------------------------------
 
 
-def create_topics(version: int = 1, duplicates: set[str] | None = None) -> CreateTopicsRequest:
+def create_topics(version: int = 1) -> CreateTopicsRequest:
     details = CreateTopicsRequest.TopicDetails(1, 1)
-    return CreateTopicsRequest(version, {"a": details, "b": details}, 1000, False, duplicates)
+    return CreateTopicsRequest.Builder({"a": details, "b": details}, 1000).build(version)
 
 
 def test_only_the_controller_creates_and_deletes(apis: Apis) -> None:
@@ -469,10 +469,9 @@ def test_topics_are_created_by_the_admin_manager(apis: Apis) -> None:
 def test_duplicate_topics_are_refused_one_by_one(apis: Apis) -> None:
     calls: list[tuple[Any, ...]] = []
     apis.admin_manager.create_topics = lambda *args: calls.append(args)
-    request = apis.request(create_topics())
-    duplicates: Any = request.body(CreateTopicsRequest)
-    duplicates._duplicate_topics = {"a"}
-    apis.apis.handle(request)
+    create = create_topics()
+    create.create_topic_requests.append(create.create_topic_requests[0])
+    apis.apis.handle(apis.request(create))
     [(_, _, topics, callback)] = calls
     assert set(topics) == {"b"}
     callback({"b": ApiError.NONE})
@@ -576,7 +575,7 @@ def test_a_delayed_answer_that_fails_is_an_error_response(apis: Apis, monkeypatc
 def test_controlled_shutdown_is_answered_from_the_controllers_thread(apis: Apis) -> None:
     calls: list[tuple[Any, ...]] = []
     apis.controller.controlled_shutdown = lambda *args: calls.append(args)
-    assert apis.handle(ControlledShutdownRequest(1, 5)) is None
+    assert apis.handle(ControlledShutdownRequest(version=1, broker_id=5)) is None
     [(broker, callback)] = calls
     assert broker == 5
     callback({T0})
@@ -590,6 +589,6 @@ def test_cluster_actions_are_authorized() -> None:
     apis = Apis(RecordingAuthorizer(Operation.ClusterAction))
     response = apis.handle(update_metadata(("a",)))
     assert response.error() is Errors.CLUSTER_AUTHORIZATION_FAILED
-    response = apis.handle(ControlledShutdownRequest(1, 5))
+    response = apis.handle(ControlledShutdownRequest(version=1, broker_id=5))
     assert response.error() is Errors.CLUSTER_AUTHORIZATION_FAILED
     apis.close()

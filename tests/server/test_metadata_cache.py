@@ -112,8 +112,8 @@ def test_deleted_partitions_go_and_are_answered() -> None:
 
 def test_brokers_with_different_listeners_are_told(caplog: pytest.LogCaptureFixture) -> None:
     request = update_metadata((), brokers=(1, 2))
-    for broker in request.live_brokers():
+    for broker in request.broker_entries:
         if broker.id == 2:
-            broker.end_points[0] = broker.end_points[0]._replace(listener_name=SSL)
+            broker.end_points[0].listener_name = SSL.value()
     MetadataCache(1).update_cache(0, request)
     assert any("Listeners are not identical across brokers" in message for message in caplog.messages)

@@ -139,7 +139,7 @@ class FakeCluster:
     def _list_offsets(self, request: ListOffsetRequest) -> ListOffsetResponse:
         def answer(timestamp: int) -> int:
             if timestamp == -1:
-                return self.stable if request.isolation_level() is IsolationLevel.READ_COMMITTED else self.end
+                return self.stable if request.isolation_level == IsolationLevel.READ_COMMITTED.id else self.end
             return self.log_start if timestamp == -2 else timestamp if timestamp < self.end else -1
 
         data = {

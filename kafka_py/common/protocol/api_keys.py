@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from kafka_py.common.errors import IllegalStateException, SchemaException
+from kafka_py.common.errors import SchemaException
 
 if TYPE_CHECKING:
     from kafka_py.common.protocol.types.schema import Schema
@@ -35,16 +35,16 @@ class ApiKeys:
     """One API of the protocol: a singleton per id, to be compared with ``is``.
 
     Mirrors: org.apache.kafka.common.protocol.ApiKeys
-    Differs: the schemas stay in the modules of the requests, which are imported when a key is first used; str() gives
-             the constant's name (PRODUCE), ``name`` the text of the protocol (Produce), as in Java.
+    Differs: a key says which version is the latest in use, its messages are declared in the modules of the requests,
+             which are imported when they are first needed; str() gives the constant's name (PRODUCE), ``name`` the text
+             of the protocol (Produce), as in Java.
     """
 
     __slots__ = (
+        "_latest_version",
         "_request_header_versions",
-        "_request_schemas",
         "_requires_delayed_allocation",
         "_response_header_versions",
-        "_response_schemas",
         "class_prefix",
         "cluster_action",
         "constant",
@@ -53,55 +53,66 @@ class ApiKeys:
         "name",
     )
 
-    PRODUCE: ClassVar[ApiKeys] = _key(0, "Produce")
-    FETCH: ClassVar[ApiKeys] = _key(1, "Fetch")
-    LIST_OFFSETS: ClassVar[ApiKeys] = _key(2, "ListOffsets", class_prefix="ListOffset")
-    METADATA: ClassVar[ApiKeys] = _key(3, "Metadata")
-    LEADER_AND_ISR: ClassVar[ApiKeys] = _key(4, "LeaderAndIsr", cluster_action=True)
-    STOP_REPLICA: ClassVar[ApiKeys] = _key(5, "StopReplica", cluster_action=True)
-    UPDATE_METADATA: ClassVar[ApiKeys] = _key(6, "UpdateMetadata", cluster_action=True)
-    CONTROLLED_SHUTDOWN: ClassVar[ApiKeys] = _key(7, "ControlledShutdown", cluster_action=True)
-    OFFSET_COMMIT: ClassVar[ApiKeys] = _key(8, "OffsetCommit")
-    OFFSET_FETCH: ClassVar[ApiKeys] = _key(9, "OffsetFetch")
-    FIND_COORDINATOR: ClassVar[ApiKeys] = _key(10, "FindCoordinator")
-    JOIN_GROUP: ClassVar[ApiKeys] = _key(11, "JoinGroup")
-    HEARTBEAT: ClassVar[ApiKeys] = _key(12, "Heartbeat")
-    LEAVE_GROUP: ClassVar[ApiKeys] = _key(13, "LeaveGroup")
-    SYNC_GROUP: ClassVar[ApiKeys] = _key(14, "SyncGroup")
-    DESCRIBE_GROUPS: ClassVar[ApiKeys] = _key(15, "DescribeGroups")
-    LIST_GROUPS: ClassVar[ApiKeys] = _key(16, "ListGroups")
-    SASL_HANDSHAKE: ClassVar[ApiKeys] = _key(17, "SaslHandshake")
-    API_VERSIONS: ClassVar[ApiKeys] = _key(18, "ApiVersions")
-    CREATE_TOPICS: ClassVar[ApiKeys] = _key(19, "CreateTopics")
-    DELETE_TOPICS: ClassVar[ApiKeys] = _key(20, "DeleteTopics")
-    DELETE_RECORDS: ClassVar[ApiKeys] = _key(21, "DeleteRecords")
-    INIT_PRODUCER_ID: ClassVar[ApiKeys] = _key(22, "InitProducerId")
+    PRODUCE: ClassVar[ApiKeys] = _key(0, "Produce", 7)
+    FETCH: ClassVar[ApiKeys] = _key(1, "Fetch", 11)
+    LIST_OFFSETS: ClassVar[ApiKeys] = _key(2, "ListOffsets", 2, class_prefix="ListOffset")
+    METADATA: ClassVar[ApiKeys] = _key(3, "Metadata", 5)
+    LEADER_AND_ISR: ClassVar[ApiKeys] = _key(4, "LeaderAndIsr", 1, cluster_action=True)
+    STOP_REPLICA: ClassVar[ApiKeys] = _key(5, "StopReplica", 0, cluster_action=True)
+    UPDATE_METADATA: ClassVar[ApiKeys] = _key(6, "UpdateMetadata", 4, cluster_action=True)
+    CONTROLLED_SHUTDOWN: ClassVar[ApiKeys] = _key(7, "ControlledShutdown", 1, cluster_action=True)
+    OFFSET_COMMIT: ClassVar[ApiKeys] = _key(8, "OffsetCommit", 3)
+    OFFSET_FETCH: ClassVar[ApiKeys] = _key(9, "OffsetFetch", 3)
+    FIND_COORDINATOR: ClassVar[ApiKeys] = _key(10, "FindCoordinator", 1)
+    JOIN_GROUP: ClassVar[ApiKeys] = _key(11, "JoinGroup", 2)
+    HEARTBEAT: ClassVar[ApiKeys] = _key(12, "Heartbeat", 1)
+    LEAVE_GROUP: ClassVar[ApiKeys] = _key(13, "LeaveGroup", 1)
+    SYNC_GROUP: ClassVar[ApiKeys] = _key(14, "SyncGroup", 1)
+    DESCRIBE_GROUPS: ClassVar[ApiKeys] = _key(15, "DescribeGroups", 1)
+    LIST_GROUPS: ClassVar[ApiKeys] = _key(16, "ListGroups", 1)
+    SASL_HANDSHAKE: ClassVar[ApiKeys] = _key(17, "SaslHandshake", 1)
+    API_VERSIONS: ClassVar[ApiKeys] = _key(18, "ApiVersions", 3)
+    CREATE_TOPICS: ClassVar[ApiKeys] = _key(19, "CreateTopics", 2)
+    DELETE_TOPICS: ClassVar[ApiKeys] = _key(20, "DeleteTopics", 1)
+    DELETE_RECORDS: ClassVar[ApiKeys] = _key(21, "DeleteRecords", 0)
+    INIT_PRODUCER_ID: ClassVar[ApiKeys] = _key(22, "InitProducerId", 0)
     OFFSET_FOR_LEADER_EPOCH: ClassVar[ApiKeys] = _key(
-        23, "OffsetForLeaderEpoch", cluster_action=True, class_prefix="OffsetsForLeaderEpoch"
+        23, "OffsetForLeaderEpoch", 0, cluster_action=True, class_prefix="OffsetsForLeaderEpoch"
     )
     ADD_PARTITIONS_TO_TXN: ClassVar[ApiKeys] = _key(
-        24, "AddPartitionsToTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2
+        24, "AddPartitionsToTxn", 0, min_required_inter_broker_magic=_MAGIC_VALUE_V2
     )
-    ADD_OFFSETS_TO_TXN: ClassVar[ApiKeys] = _key(25, "AddOffsetsToTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2)
-    END_TXN: ClassVar[ApiKeys] = _key(26, "EndTxn", min_required_inter_broker_magic=_MAGIC_VALUE_V2)
+    ADD_OFFSETS_TO_TXN: ClassVar[ApiKeys] = _key(
+        25, "AddOffsetsToTxn", 0, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+    )
+    END_TXN: ClassVar[ApiKeys] = _key(26, "EndTxn", 0, min_required_inter_broker_magic=_MAGIC_VALUE_V2)
     WRITE_TXN_MARKERS: ClassVar[ApiKeys] = _key(
-        27, "WriteTxnMarkers", cluster_action=True, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+        27, "WriteTxnMarkers", 0, cluster_action=True, min_required_inter_broker_magic=_MAGIC_VALUE_V2
     )
-    TXN_OFFSET_COMMIT: ClassVar[ApiKeys] = _key(28, "TxnOffsetCommit", min_required_inter_broker_magic=_MAGIC_VALUE_V2)
-    DESCRIBE_ACLS: ClassVar[ApiKeys] = _key(29, "DescribeAcls")
-    CREATE_ACLS: ClassVar[ApiKeys] = _key(30, "CreateAcls")
-    DELETE_ACLS: ClassVar[ApiKeys] = _key(31, "DeleteAcls")
-    DESCRIBE_CONFIGS: ClassVar[ApiKeys] = _key(32, "DescribeConfigs")
-    ALTER_CONFIGS: ClassVar[ApiKeys] = _key(33, "AlterConfigs")
-    ALTER_REPLICA_LOG_DIRS: ClassVar[ApiKeys] = _key(34, "AlterReplicaLogDirs")
-    DESCRIBE_LOG_DIRS: ClassVar[ApiKeys] = _key(35, "DescribeLogDirs")
-    SASL_AUTHENTICATE: ClassVar[ApiKeys] = _key(36, "SaslAuthenticate")
-    CREATE_PARTITIONS: ClassVar[ApiKeys] = _key(37, "CreatePartitions")
-    CREATE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(38, "CreateDelegationToken")
-    RENEW_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(39, "RenewDelegationToken")
-    EXPIRE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(40, "ExpireDelegationToken")
-    DESCRIBE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(41, "DescribeDelegationToken")
-    DELETE_GROUPS: ClassVar[ApiKeys] = _key(42, "DeleteGroups")
+    TXN_OFFSET_COMMIT: ClassVar[ApiKeys] = _key(
+        28, "TxnOffsetCommit", 0, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+    )
+    DESCRIBE_ACLS: ClassVar[ApiKeys] = _key(29, "DescribeAcls", 0)
+    CREATE_ACLS: ClassVar[ApiKeys] = _key(30, "CreateAcls", 0)
+    DELETE_ACLS: ClassVar[ApiKeys] = _key(31, "DeleteAcls", 0)
+    DESCRIBE_CONFIGS: ClassVar[ApiKeys] = _key(32, "DescribeConfigs", 1)
+    ALTER_CONFIGS: ClassVar[ApiKeys] = _key(33, "AlterConfigs", 0)
+    ALTER_REPLICA_LOG_DIRS: ClassVar[ApiKeys] = _key(34, "AlterReplicaLogDirs", 0)
+    DESCRIBE_LOG_DIRS: ClassVar[ApiKeys] = _key(35, "DescribeLogDirs", 0)
+    SASL_AUTHENTICATE: ClassVar[ApiKeys] = _key(36, "SaslAuthenticate", 0)
+    CREATE_PARTITIONS: ClassVar[ApiKeys] = _key(37, "CreatePartitions", 0)
+    CREATE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(38, "CreateDelegationToken", 0)
+    RENEW_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(39, "RenewDelegationToken", 0)
+    EXPIRE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(40, "ExpireDelegationToken", 0)
+    DESCRIBE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(41, "DescribeDelegationToken", 0)
+    DELETE_GROUPS: ClassVar[ApiKeys] = _key(42, "DeleteGroups", 0)
+
+    # Declared, and not in use yet: has_id and values know nothing of them.
+    ELECT_LEADERS: ClassVar[ApiKeys] = _key(43, "ElectLeaders", -1)
+    INCREMENTAL_ALTER_CONFIGS: ClassVar[ApiKeys] = _key(44, "IncrementalAlterConfigs", -1)
+    ALTER_PARTITION_REASSIGNMENTS: ClassVar[ApiKeys] = _key(45, "AlterPartitionReassignments", -1)
+    LIST_PARTITION_REASSIGNMENTS: ClassVar[ApiKeys] = _key(46, "ListPartitionReassignments", -1)
+    OFFSET_DELETE: ClassVar[ApiKeys] = _key(47, "OffsetDelete", -1)
 
     MIN_API_KEY: ClassVar[int] = 0
     MAX_API_KEY: ClassVar[int]
@@ -112,6 +123,7 @@ class ApiKeys:
         constant: str,
         id: int,
         name: str,
+        latest_version: int,
         cluster_action: bool = False,
         min_required_inter_broker_magic: int = _MAGIC_VALUE_V0,
         class_prefix: str | None = None,
@@ -122,11 +134,11 @@ class ApiKeys:
         self.cluster_action = cluster_action
         self.min_required_inter_broker_magic = min_required_inter_broker_magic
         self.class_prefix = class_prefix or name
-        self._request_schemas: list[Schema] | None = None
-        self._response_schemas: list[Schema] = []
+        self._latest_version = latest_version
+        # volatile: the first thread that asks; several give the same
         self._request_header_versions: list[int] = []
-        self._requires_delayed_allocation = False
         self._response_header_versions: list[int] = []
+        self._requires_delayed_allocation: bool | None = None
 
     @staticmethod
     def values() -> list[ApiKeys]:
@@ -155,24 +167,13 @@ class ApiKeys:
         return self.cluster_action
 
     @property
-    def request_schemas(self) -> list[Schema]:
-        """The schemas of the request, by version."""
-        schemas = self._request_schemas
-        return self._load() if schemas is None else schemas
-
-    @property
-    def response_schemas(self) -> list[Schema]:
-        """The schemas of the response, by version."""
-        if self._request_schemas is None:
-            self._load()
-        return self._response_schemas
-
-    @property
     def requires_delayed_allocation(self) -> bool:
         """Whether a parsed request keeps slices of its buffer."""
-        if self._request_schemas is None:
-            self._load()
-        return self._requires_delayed_allocation
+        found = self._requires_delayed_allocation
+        if found is None:
+            schemas = (self.request_schema(version) for version in range(self._latest_version + 1))
+            found = self._requires_delayed_allocation = any(schema.retains_buffer_reference() for schema in schemas)
+        return found
 
     def request_class(self) -> Any:
         """The class of the request."""
@@ -186,72 +187,66 @@ class ApiKeys:
         module = importlib.import_module(f"kafka_py.common.requests.{_snake(self.class_prefix)}_{kind.lower()}")
         return getattr(module, self.class_prefix + kind)
 
-    def _load(self) -> list[Schema]:
-        request_schemas: list[Schema] = self.request_class().schema_versions()
-        response_schemas: list[Schema] = self.response_class().schema_versions()
-        if len(request_schemas) != len(response_schemas):
-            raise IllegalStateException(
-                f"{len(request_schemas)} request versions for api {self.name} "
-                f"but {len(response_schemas)} response versions."
-            )
-        request_header_versions = [2 if schema.is_flexible else 1 for schema in request_schemas]
-        response_header_versions = [1 if schema.is_flexible else 0 for schema in response_schemas]
+    def _load(self) -> None:
+        declared = self.request_class()
+        latest = getattr(declared, "LATEST", self._latest_version)
+        flexible = [version >= getattr(declared, "FLEXIBLE", latest + 1) for version in range(latest + 1)]
+        request_header_versions = [2 if tags else 1 for tags in flexible]
+        response_header_versions = [1 if tags else 0 for tags in flexible]
         if self is ApiKeys.CONTROLLED_SHUTDOWN:
             request_header_versions[0] = 0
         if self is ApiKeys.API_VERSIONS:
             # A client that asks with a version the broker lacks must be able to read the answer.
-            response_header_versions = [0] * len(response_schemas)
+            response_header_versions = [0] * len(response_header_versions)
         # Whole lists: another thread may look into them at any moment.
         self._request_header_versions = request_header_versions
         self._response_header_versions = response_header_versions
-        self._requires_delayed_allocation = any(schema.retains_buffer_reference() for schema in request_schemas)
-        self._response_schemas = response_schemas
-        self._request_schemas = request_schemas  # last: it tells other threads that the rest is there
-        return request_schemas
 
     def latest_version(self) -> int:
-        """The highest version there is a schema for."""
-        return len(self.request_schemas) - 1
+        """The highest version in use; the message may be declared for later ones."""
+        return self._latest_version
 
     def oldest_version(self) -> int:
         """The lowest version: 0 for every key."""
         return 0
 
     def is_version_supported(self, api_version: int) -> bool:
-        """Whether there is a schema for the version."""
-        return 0 <= api_version < len(self.request_schemas)
+        """Whether the version is in use."""
+        return 0 <= api_version <= self._latest_version
 
     def request_schema(self, version: int) -> Schema:
-        """The request's schema; ValueError for a version without one."""
-        return self._schema_for(self.request_schemas, version)
+        """The request's schema; ValueError for a version that is not in use."""
+        return self._schema_of(self.request_class(), version)
 
     def response_schema(self, version: int) -> Schema:
-        """The response's schema; ValueError for a version without one."""
-        return self._schema_for(self.response_schemas, version)
+        """The response's schema; ValueError for a version that is not in use."""
+        return self._schema_of(self.response_class(), version)
 
-    def _schema_for(self, schemas: list[Schema], version: int) -> Schema:
-        if not 0 <= version < len(schemas):
+    def _schema_of(self, message_class: Any, version: int) -> Schema:
+        if not self.is_version_supported(version):
             raise ValueError(f"Invalid version for API key {self}: {version}")
-        return schemas[version]
+        if hasattr(message_class, "schema_versions"):
+            old: Schema = message_class.schema_versions()[version]
+            return old
+        schema: Schema = message_class.schema(version)
+        return schema
 
     def request_header_version(self, api_version: int) -> int:
         """0 without a client id, 1 with one, 2 with tagged fields."""
         versions = self._request_header_versions
-        if 0 <= api_version < len(versions):
-            return versions[api_version]
-        if not self.is_version_supported(api_version):
-            # An ApiVersions request of a version to come: its header is read as far as all versions agree.
-            return 1
-        return self._request_header_versions[api_version]
+        if not versions:
+            self._load()
+            versions = self._request_header_versions
+        # The header of a version to come (an ApiVersions request's) is read as far as all versions agree.
+        return versions[api_version] if 0 <= api_version < len(versions) else 1
 
     def response_header_version(self, api_version: int) -> int:
         """0, or 1 with tagged fields."""
         versions = self._response_header_versions
-        if 0 <= api_version < len(versions):
-            return versions[api_version]
-        if not self.is_version_supported(api_version):
-            return 0
-        return self._response_header_versions[api_version]
+        if not versions:
+            self._load()
+            versions = self._response_header_versions
+        return versions[api_version] if 0 <= api_version < len(versions) else 0
 
     def parse_request(self, version: int, buffer: Any) -> Struct:
         """The body of a request; SchemaException if the bytes do not fit."""
@@ -286,5 +281,6 @@ for _constant, _declared in list(vars(ApiKeys).items()):
     if isinstance(_declared, _Declared):
         _made = ApiKeys(_constant, *_declared.arguments, **_declared.keywords)
         setattr(ApiKeys, _constant, _made)
-        ApiKeys._ID_TO_TYPE[_made.id] = _made
+        if _made.latest_version() >= 0:
+            ApiKeys._ID_TO_TYPE[_made.id] = _made
 ApiKeys.MAX_API_KEY = max(ApiKeys._ID_TO_TYPE)

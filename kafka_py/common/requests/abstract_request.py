@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeAlias
 from kafka_py.common.errors import IllegalStateException
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import Parts
 from kafka_py.common.requests.abstract_request_response import AbstractRequestResponse
@@ -83,11 +82,6 @@ class AbstractRequest(AbstractRequestResponse):
     def __init__(self, version: int) -> None:
         self._version = version
 
-    @staticmethod
-    @abstractmethod
-    def schema_versions() -> list[Schema]:
-        """The schemas of the request, by version."""
-
     @classmethod
     @abstractmethod
     def from_struct(cls, struct: Struct, version: int) -> Self:
@@ -102,11 +96,13 @@ class AbstractRequest(AbstractRequestResponse):
     def parse_request(api_key: ApiKeys, api_version: int, buffer: Any) -> AbstractRequest:
         """The request of a key and version in a message's body (the bytes behind the header).
 
-        Raises SchemaException if the bytes do not fit, ValueError for a version that is not known.
+        Raises SchemaException if the bytes do not fit, ValueError for a version that is not in use.
         """
         parse = _PARSERS.get(api_key)
         if parse is None:
             parse = _PARSERS[api_key] = api_key.request_class().parse
+        if not api_key.is_version_supported(api_version):
+            raise ValueError(f"Invalid version for API key {api_key}: {api_version}")
         request: AbstractRequest = parse(buffer, api_version)
         return request
 

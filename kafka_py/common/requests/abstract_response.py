@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import Parts
 from kafka_py.common.requests.abstract_request_response import AbstractRequestResponse
@@ -34,11 +33,6 @@ class AbstractResponse(AbstractRequestResponse):
 
     API_KEY: ClassVar[ApiKeys]
     DEFAULT_THROTTLE_TIME: ClassVar[int] = 0
-
-    @staticmethod
-    @abstractmethod
-    def schema_versions() -> list[Schema]:
-        """The schemas of the response, by version."""
 
     @classmethod
     @abstractmethod

@@ -47,11 +47,14 @@ class ApiError:
     def write(self, struct: Struct) -> None:
         """Set the error's two fields."""
         struct.set(ERROR_CODE, self._error.code)
-        if self._error is not Errors.NONE:
-            message = self._message
-            if message is not None and len(message) > _MAX_STRING // _MAX_CHARACTER:
-                message = message.encode("utf-8", "replace")[:_MAX_STRING].decode("utf-8", "ignore")
-            struct.set_if_exists(ERROR_MESSAGE, message)
+        struct.set_if_exists(ERROR_MESSAGE, self.short_message())
+
+    def short_message(self) -> str | None:
+        """The message as far as it fits into a response; None for NONE."""
+        message = self._message
+        if self._error is Errors.NONE or message is None or len(message) <= _MAX_STRING // _MAX_CHARACTER:
+            return None if self._error is Errors.NONE else message
+        return message.encode("utf-8", "replace")[:_MAX_STRING].decode("utf-8", "ignore")
 
     def is_(self, error: Errors) -> bool:
         """Whether this is the given error."""

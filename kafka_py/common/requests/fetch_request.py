@@ -12,94 +12,17 @@ from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from kafka_py.common.errors import SchemaException
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import CURRENT_LEADER_EPOCH, PARTITION_ID, TOPIC_NAME
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT8, INT32, INT64, LONGEST_REPLACEABLE, STRING
+from kafka_py.common.protocol.types.type import LONGEST_REPLACEABLE, Parts
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.fetch_metadata import FetchMetadata
+from kafka_py.common.requests.fetch_request_data import FetchRequestData
 from kafka_py.common.requests.fetch_response import FetchResponse
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.topic_partition import TopicPartition
-
-REPLICA_ID_KEY_NAME = "replica_id"
-MAX_WAIT_KEY_NAME = "max_wait_time"
-MIN_BYTES_KEY_NAME = "min_bytes"
-ISOLATION_LEVEL_KEY_NAME = "isolation_level"
-TOPICS_KEY_NAME = "topics"
-FORGOTTEN_TOPICS_DATA = "forgetten_topics_data"
-RACK_ID_KEY_NAME = "rack_id"
-MAX_BYTES_KEY_NAME = "max_bytes"
-PARTITIONS_KEY_NAME = "partitions"
-FETCH_OFFSET_KEY_NAME = "fetch_offset"
-LOG_START_OFFSET_KEY_NAME = "log_start_offset"
-
-_FETCH_OFFSET_FIELD = Field(FETCH_OFFSET_KEY_NAME, INT64, "The first offset to read")
-_LOG_START_OFFSET_FIELD = Field(
-    LOG_START_OFFSET_KEY_NAME, INT64, "A follower's own log start offset, -1 from consumers"
-)
-_PARTITION_MAX_BYTES_FIELD = Field(MAX_BYTES_KEY_NAME, INT32, "How many bytes to read at most")
-
-FETCH_REQUEST_PARTITION_V0 = Schema(PARTITION_ID, _FETCH_OFFSET_FIELD, _PARTITION_MAX_BYTES_FIELD)
-# Version 5 tells the leader the follower's log start offset, so that DeleteRecords knows when all have moved on.
-FETCH_REQUEST_PARTITION_V5 = Schema(
-    PARTITION_ID, _FETCH_OFFSET_FIELD, _LOG_START_OFFSET_FIELD, _PARTITION_MAX_BYTES_FIELD
-)
-# Version 9 lets the leader refuse a reader whose leader epoch is not its own (KIP-320).
-FETCH_REQUEST_PARTITION_V9 = Schema(
-    PARTITION_ID, CURRENT_LEADER_EPOCH, _FETCH_OFFSET_FIELD, _LOG_START_OFFSET_FIELD, _PARTITION_MAX_BYTES_FIELD
-)
-
-
-def _topics(partition: Schema) -> Field:
-    topic = Schema(TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(partition), "The partitions to read"))
-    return Field(TOPICS_KEY_NAME, ArrayOf(topic), "The topics to read, in this order")
-
-
-_REPLICA_ID_FIELD = Field(REPLICA_ID_KEY_NAME, INT32, "The follower's broker id, -1 for consumers")
-_MAX_WAIT_FIELD = Field(MAX_WAIT_KEY_NAME, INT32, "How long to wait for the minimum, in ms")
-_MIN_BYTES_FIELD = Field(MIN_BYTES_KEY_NAME, INT32, "How many bytes the answer should have at least")
-_MAX_BYTES_FIELD = Field(
-    MAX_BYTES_KEY_NAME, INT32, "How many bytes the answer may have; one batch is sent even if it is larger"
-)
-_ISOLATION_LEVEL_FIELD = Field(
-    ISOLATION_LEVEL_KEY_NAME, INT8, "0 up to the high watermark, 1 to the last stable offset"
-)
-SESSION_ID = Field.Int32("session_id", "The fetch session's id")
-EPOCH = Field.Int32("epoch", "The number of the request within the session")
-FORGOTTEN_TOPIC_DATA = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(INT32), "The partitions to take out of the session")
-)
-_FORGOTTEN_FIELD = Field(FORGOTTEN_TOPICS_DATA, ArrayOf(FORGOTTEN_TOPIC_DATA), "The topics to take out of the session")
-_RACK_ID_FIELD = Field(RACK_ID_KEY_NAME, STRING, "The consumer's rack")
-
-_LIMITS_V0 = (_REPLICA_ID_FIELD, _MAX_WAIT_FIELD, _MIN_BYTES_FIELD)
-_LIMITS_V3 = (*_LIMITS_V0, _MAX_BYTES_FIELD)
-_LIMITS_V4 = (*_LIMITS_V3, _ISOLATION_LEVEL_FIELD)
-
-FETCH_REQUEST_V0 = Schema(*_LIMITS_V0, _topics(FETCH_REQUEST_PARTITION_V0))
-# The response of version 1 has a throttle time, that of version 2 may hold message format 1.
-FETCH_REQUEST_V1 = FETCH_REQUEST_V0
-FETCH_REQUEST_V2 = FETCH_REQUEST_V1
-FETCH_REQUEST_V3 = Schema(*_LIMITS_V3, _topics(FETCH_REQUEST_PARTITION_V0))
-# From version 4 on the response may hold message format 2.
-FETCH_REQUEST_V4 = Schema(*_LIMITS_V4, _topics(FETCH_REQUEST_PARTITION_V0))
-FETCH_REQUEST_V5 = Schema(*_LIMITS_V4, _topics(FETCH_REQUEST_PARTITION_V5))
-# From version 6 on a client knows KAFKA_STORAGE_ERROR.
-FETCH_REQUEST_V6 = FETCH_REQUEST_V5
-FETCH_REQUEST_V7 = Schema(*_LIMITS_V4, SESSION_ID, EPOCH, _topics(FETCH_REQUEST_PARTITION_V5), _FORGOTTEN_FIELD)
-# From version 8 on the client waits for the throttle time itself.
-FETCH_REQUEST_V8 = FETCH_REQUEST_V7
-FETCH_REQUEST_V9 = Schema(*_LIMITS_V4, SESSION_ID, EPOCH, _topics(FETCH_REQUEST_PARTITION_V9), _FORGOTTEN_FIELD)
-# From version 10 on batches may use zstd.
-FETCH_REQUEST_V10 = FETCH_REQUEST_V9
-FETCH_REQUEST_V11 = Schema(
-    *_LIMITS_V4, SESSION_ID, EPOCH, _topics(FETCH_REQUEST_PARTITION_V9), _FORGOTTEN_FIELD, _RACK_ID_FIELD
-)
 
 _SHORT = struct.Struct(">h").unpack_from
 _INT = struct.Struct(">i").unpack_from
@@ -249,6 +172,7 @@ class FetchRequest(AbstractRequest):
                  "_replica_id", "_to_forget")  # fmt: skip
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.FETCH
+    LATEST: ClassVar[int] = ApiKeys.FETCH.latest_version()
     CONSUMER_REPLICA_ID: ClassVar[int] = -1
     DEFAULT_RESPONSE_MAX_BYTES: ClassVar[int] = _MAX_INT
     INVALID_LOG_START_OFFSET: ClassVar[int] = -1
@@ -282,52 +206,38 @@ class FetchRequest(AbstractRequest):
         self._rack_id = rack_id
 
     @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [
-            FETCH_REQUEST_V0,
-            FETCH_REQUEST_V1,
-            FETCH_REQUEST_V2,
-            FETCH_REQUEST_V3,
-            FETCH_REQUEST_V4,
-            FETCH_REQUEST_V5,
-            FETCH_REQUEST_V6,
-            FETCH_REQUEST_V7,
-            FETCH_REQUEST_V8,
-            FETCH_REQUEST_V9,
-            FETCH_REQUEST_V10,
-            FETCH_REQUEST_V11,
-        ]
+    def schema(version: int) -> Schema:
+        """The layout at a version that is declared."""
+        return FetchRequestData.schema(version)
 
     @classmethod
     def from_struct(cls, struct: Struct, version: int) -> FetchRequest:
-        fetch_data = {}
-        for topic in struct.get(TOPICS_KEY_NAME):
-            name = topic.get(TOPIC_NAME)
-            for partition in topic.get(PARTITIONS_KEY_NAME):
-                fetch_data[TopicPartition(name, partition.get(PARTITION_ID))] = cls.PartitionData(
-                    partition.get(FETCH_OFFSET_KEY_NAME),
-                    partition.get_or_else(LOG_START_OFFSET_KEY_NAME, cls.INVALID_LOG_START_OFFSET),
-                    partition.get(MAX_BYTES_KEY_NAME),
-                    partition.get_or_else(CURRENT_LEADER_EPOCH, -1),
-                )
+        return cls._from_data(FetchRequestData.of_struct(struct), version)
+
+    @classmethod
+    def _from_data(cls, data: FetchRequestData, version: int) -> FetchRequest:
+        fetch_data = {
+            TopicPartition(topic.topic, p.partition): cls.PartitionData(
+                p.fetch_offset, p.log_start_offset, p.max_bytes, p.current_leader_epoch
+            )
+            for topic in data.topics
+            for p in topic.partitions
+        }
         return cls(
             version,
-            struct.get(REPLICA_ID_KEY_NAME),
-            struct.get(MAX_WAIT_KEY_NAME),
-            struct.get(MIN_BYTES_KEY_NAME),
-            struct.get_or_else(MAX_BYTES_KEY_NAME, cls.DEFAULT_RESPONSE_MAX_BYTES),
+            data.replica_id,
+            data.max_wait_time,
+            data.min_bytes,
+            data.max_bytes,
             fetch_data,
-            IsolationLevel.for_id(struct.get_or_else(ISOLATION_LEVEL_KEY_NAME, 0)),
+            IsolationLevel.for_id(data.isolation_level),
             [
-                TopicPartition(forgotten.get(TOPIC_NAME), partition)
-                for forgotten in struct.get_or_else(FORGOTTEN_TOPICS_DATA, ())
-                for partition in forgotten.get(PARTITIONS_KEY_NAME)
+                TopicPartition(topic.topic, partition)
+                for topic in data.forgotten_topics
+                for partition in topic.partitions
             ],
-            FetchMetadata(
-                struct.get_or_else(SESSION_ID, FetchMetadata.INVALID_SESSION_ID),
-                struct.get_or_else(EPOCH, FetchMetadata.FINAL_EPOCH),
-            ),
-            struct.get_or_else(RACK_ID_KEY_NAME, ""),
+            FetchMetadata(data.session_id, data.epoch),
+            data.rack_id,
         )
 
     @classmethod
@@ -337,7 +247,7 @@ class FetchRequest(AbstractRequest):
             return cls._parse_flat(view, version)
         except (struct.error, SchemaException):
             # Let the schema say what is wrong with the bytes.
-            return cls.from_struct(ApiKeys.FETCH.parse_request(version, view), version)
+            return cls._from_data(FetchRequestData.read(view, version)[0], version)
 
     @classmethod
     def _parse_flat(cls, b: memoryview, version: int) -> FetchRequest:
@@ -375,42 +285,49 @@ class FetchRequest(AbstractRequest):
             self._rack_id = _read_string(b, p)[0]
         return self
 
-    def to_struct(self) -> Struct:
-        result = Struct(ApiKeys.FETCH.request_schema(self._version))
-        result.set(REPLICA_ID_KEY_NAME, self._replica_id)
-        result.set(MAX_WAIT_KEY_NAME, self._max_wait)
-        result.set(MIN_BYTES_KEY_NAME, self._min_bytes)
-        result.set_if_exists(MAX_BYTES_KEY_NAME, self._max_bytes)
-        result.set_if_exists(ISOLATION_LEVEL_KEY_NAME, self._isolation_level.id)
-        result.set_if_exists(SESSION_ID, self._metadata.session_id())
-        result.set_if_exists(EPOCH, self._metadata.epoch())
-        result.set_if_exists(RACK_ID_KEY_NAME, self._rack_id)
-        topics = []
-        for topic, partitions in batch_by_topic(self._fetch_data.items()):
-            entry = result.instance(TOPICS_KEY_NAME).set(TOPIC_NAME, topic)
-            parts = []
-            for partition, data in partitions:
-                part = entry.instance(PARTITIONS_KEY_NAME)
-                part.set(PARTITION_ID, partition)
-                part.set(FETCH_OFFSET_KEY_NAME, data.fetch_offset)
-                part.set(MAX_BYTES_KEY_NAME, data.max_bytes)
-                part.set_if_exists(LOG_START_OFFSET_KEY_NAME, data.log_start_offset)
-                part.set_if_exists(CURRENT_LEADER_EPOCH, data.current_leader_epoch)
-                parts.append(part)
-            topics.append(entry.set(PARTITIONS_KEY_NAME, parts))
-        result.set(TOPICS_KEY_NAME, topics)
-        if result.has_field(FORGOTTEN_TOPICS_DATA):
-            forgotten: dict[str, list[int]] = {}
-            for topic, partition in self._to_forget:
-                forgotten.setdefault(topic, []).append(partition)
-            result.set(
-                FORGOTTEN_TOPICS_DATA,
-                [
-                    result.instance(FORGOTTEN_TOPICS_DATA).set(TOPIC_NAME, topic).set(PARTITIONS_KEY_NAME, numbers)
-                    for topic, numbers in forgotten.items()
+    def _data(self) -> FetchRequestData:
+        topic_class = FetchRequestData.Topic
+        topics = [
+            topic_class(
+                topic=topic,
+                partitions=[
+                    topic_class.Partition(
+                        partition=partition,
+                        current_leader_epoch=data.current_leader_epoch,
+                        fetch_offset=data.fetch_offset,
+                        log_start_offset=data.log_start_offset,
+                        max_bytes=data.max_bytes,
+                    )
+                    for partition, data in partitions
                 ],
             )
-        return result
+            for topic, partitions in batch_by_topic(self._fetch_data.items())
+        ]
+        forgotten: dict[str, list[int]] = {}
+        for name, number in self._to_forget:
+            forgotten.setdefault(name, []).append(number)
+        return FetchRequestData(
+            replica_id=self._replica_id,
+            max_wait_time=self._max_wait,
+            min_bytes=self._min_bytes,
+            max_bytes=self._max_bytes,
+            isolation_level=self._isolation_level.id,
+            session_id=self._metadata.session_id(),
+            epoch=self._metadata.epoch(),
+            topics=topics,
+            forgotten_topics=[
+                FetchRequestData.ForgottenTopic(topic=name, partitions=numbers) for name, numbers in forgotten.items()
+            ],
+            rack_id=self._rack_id,
+        )
+
+    def to_struct(self) -> Struct:
+        return self._data().struct_at(self._version)
+
+    def to_parts(self) -> Parts:
+        out: Parts = []
+        self._data().write(out, self._version)
+        return out
 
     def get_error_response(self, throttle_time_ms: int, e: BaseException) -> FetchResponse:
         """The error for every partition that the request names, and for the whole."""

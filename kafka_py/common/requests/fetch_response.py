@@ -10,85 +10,14 @@ from collections.abc import Iterable
 from typing import Any, ClassVar, NamedTuple, TypeAlias
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT64, RECORDS, Parts
+from kafka_py.common.protocol.types.type import Parts
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.abstract_response import AbstractResponse
+from kafka_py.common.requests.fetch_response_data import FetchResponseData
 from kafka_py.common.topic_partition import TopicPartition
-
-RESPONSES_KEY_NAME = "responses"
-PARTITIONS_KEY_NAME = "partition_responses"
-PARTITION_HEADER_KEY_NAME = "partition_header"
-HIGH_WATERMARK_KEY_NAME = "high_watermark"
-LAST_STABLE_OFFSET_KEY_NAME = "last_stable_offset"
-LOG_START_OFFSET_KEY_NAME = "log_start_offset"
-ABORTED_TRANSACTIONS_KEY_NAME = "aborted_transactions"
-RECORD_SET_KEY_NAME = "record_set"
-PRODUCER_ID_KEY_NAME = "producer_id"
-FIRST_OFFSET_KEY_NAME = "first_offset"
-
-_HIGH_WATERMARK_FIELD = Field(HIGH_WATERMARK_KEY_NAME, INT64, "The first offset that is not yet committed")
-_LAST_STABLE_OFFSET_FIELD = Field(
-    LAST_STABLE_OFFSET_KEY_NAME, INT64, "The first offset whose transaction is not yet decided"
-)
-_LOG_START_OFFSET_FIELD = Field(LOG_START_OFFSET_KEY_NAME, INT64, "The first offset of the log")
-FETCH_RESPONSE_ABORTED_TRANSACTION_V4 = Schema(
-    Field(PRODUCER_ID_KEY_NAME, INT64, "The producer id of an aborted transaction"),
-    Field(FIRST_OFFSET_KEY_NAME, INT64, "Its first offset"),
-)
-_ABORTED_TRANSACTIONS_FIELD = Field(
-    ABORTED_TRANSACTIONS_KEY_NAME, ArrayOf(FETCH_RESPONSE_ABORTED_TRANSACTION_V4, nullable=True)
-)
-PREFERRED_READ_REPLICA = Field.Int32("preferred_read_replica", "The replica to read from next, -1 for the leader")
-
-FETCH_RESPONSE_PARTITION_HEADER_V0 = Schema(PARTITION_ID, ERROR_CODE, _HIGH_WATERMARK_FIELD)
-FETCH_RESPONSE_PARTITION_HEADER_V4 = Schema(
-    PARTITION_ID, ERROR_CODE, _HIGH_WATERMARK_FIELD, _LAST_STABLE_OFFSET_FIELD, _ABORTED_TRANSACTIONS_FIELD
-)
-FETCH_RESPONSE_PARTITION_HEADER_V5 = Schema(
-    PARTITION_ID,
-    ERROR_CODE,
-    _HIGH_WATERMARK_FIELD,
-    _LAST_STABLE_OFFSET_FIELD,
-    _LOG_START_OFFSET_FIELD,
-    _ABORTED_TRANSACTIONS_FIELD,
-)
-FETCH_RESPONSE_PARTITION_HEADER_V11 = Schema(
-    PARTITION_ID,
-    ERROR_CODE,
-    _HIGH_WATERMARK_FIELD,
-    _LAST_STABLE_OFFSET_FIELD,
-    _LOG_START_OFFSET_FIELD,
-    _ABORTED_TRANSACTIONS_FIELD,
-    PREFERRED_READ_REPLICA,
-)
-
-
-def _responses(partition_header: Schema) -> Field:
-    partition = Schema(Field(PARTITION_HEADER_KEY_NAME, partition_header), Field(RECORD_SET_KEY_NAME, RECORDS))
-    topic = Schema(TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(partition)))
-    return Field(RESPONSES_KEY_NAME, ArrayOf(topic))
-
-
-SESSION_ID = Field.Int32("session_id", "The fetch session's id")
-
-FETCH_RESPONSE_V0 = Schema(_responses(FETCH_RESPONSE_PARTITION_HEADER_V0))
-FETCH_RESPONSE_V1 = Schema(THROTTLE_TIME_MS, _responses(FETCH_RESPONSE_PARTITION_HEADER_V0))
-FETCH_RESPONSE_V2 = FETCH_RESPONSE_V1
-FETCH_RESPONSE_V3 = FETCH_RESPONSE_V2
-FETCH_RESPONSE_V4 = Schema(THROTTLE_TIME_MS, _responses(FETCH_RESPONSE_PARTITION_HEADER_V4))
-FETCH_RESPONSE_V5 = Schema(THROTTLE_TIME_MS, _responses(FETCH_RESPONSE_PARTITION_HEADER_V5))
-FETCH_RESPONSE_V6 = FETCH_RESPONSE_V5
-FETCH_RESPONSE_V7 = Schema(THROTTLE_TIME_MS, ERROR_CODE, SESSION_ID, _responses(FETCH_RESPONSE_PARTITION_HEADER_V5))
-FETCH_RESPONSE_V8 = FETCH_RESPONSE_V7
-FETCH_RESPONSE_V9 = FETCH_RESPONSE_V8
-FETCH_RESPONSE_V10 = FETCH_RESPONSE_V9
-FETCH_RESPONSE_V11 = Schema(THROTTLE_TIME_MS, ERROR_CODE, SESSION_ID, _responses(FETCH_RESPONSE_PARTITION_HEADER_V11))
 
 _INT = struct.Struct(">i").pack
 _START_V1 = struct.Struct(">ii").pack  # throttle time, number of topics
@@ -158,6 +87,7 @@ class FetchResponse(AbstractResponse):
     __slots__ = ("_error", "_response_data", "_session_id", "_throttle_time_ms")
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.FETCH
+    LATEST: ClassVar[int] = ApiKeys.FETCH.latest_version()
     INVALID_HIGHWATERMARK: ClassVar[int] = -1
     INVALID_LAST_STABLE_OFFSET: ClassVar[int] = -1
     INVALID_LOG_START_OFFSET: ClassVar[int] = -1
@@ -180,78 +110,53 @@ class FetchResponse(AbstractResponse):
         self._session_id = session_id
 
     @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [
-            FETCH_RESPONSE_V0,
-            FETCH_RESPONSE_V1,
-            FETCH_RESPONSE_V2,
-            FETCH_RESPONSE_V3,
-            FETCH_RESPONSE_V4,
-            FETCH_RESPONSE_V5,
-            FETCH_RESPONSE_V6,
-            FETCH_RESPONSE_V7,
-            FETCH_RESPONSE_V8,
-            FETCH_RESPONSE_V9,
-            FETCH_RESPONSE_V10,
-            FETCH_RESPONSE_V11,
-        ]
+    def schema(version: int) -> Schema:
+        """The layout at a version that is declared."""
+        return FetchResponseData.schema(version)
+
+    @classmethod
+    def parse(cls, buffer: Any, version: int) -> FetchResponse:
+        return cls._from_data(FetchResponseData.read(buffer, version)[0])
 
     @classmethod
     def from_struct(cls, struct: Struct) -> FetchResponse:
+        return cls._from_data(FetchResponseData.of_struct(struct))
+
+    @classmethod
+    def _from_data(cls, data: FetchResponseData) -> FetchResponse:
         response_data = {}
-        for topic in struct.get(RESPONSES_KEY_NAME):
-            name = topic.get(TOPIC_NAME)
-            for partition in topic.get(PARTITIONS_KEY_NAME):
-                header = partition.get(PARTITION_HEADER_KEY_NAME)
-                aborted = header.get_or_else(ABORTED_TRANSACTIONS_KEY_NAME, None)
-                records = partition.get(RECORD_SET_KEY_NAME)
-                response_data[TopicPartition(name, header.get(PARTITION_ID))] = cls.PartitionData(
-                    Errors.for_code(header.get(ERROR_CODE)),
-                    header.get(HIGH_WATERMARK_KEY_NAME),
-                    header.get_or_else(LAST_STABLE_OFFSET_KEY_NAME, cls.INVALID_LAST_STABLE_OFFSET),
-                    header.get_or_else(LOG_START_OFFSET_KEY_NAME, cls.INVALID_LOG_START_OFFSET),
+        for topic in data.responses:
+            for partition in topic.partition_responses:
+                header, records = partition.partition_header, partition.record_set
+                aborted = header.aborted_transactions
+                response_data[TopicPartition(topic.topic, header.partition)] = cls.PartitionData(
+                    header.error,
+                    header.high_watermark,
+                    header.last_stable_offset,
+                    header.log_start_offset,
                     None
                     if aborted is None
-                    else [
-                        cls.AbortedTransaction(a.get(PRODUCER_ID_KEY_NAME), a.get(FIRST_OFFSET_KEY_NAME))
-                        for a in aborted
-                    ],
+                    else [cls.AbortedTransaction(a.producer_id, a.first_offset) for a in aborted],
                     # A newer peer may send null where there is nothing.
                     MemoryRecords.EMPTY if records is None else MemoryRecords.readable_records(records),
-                    header.get_or_else(PREFERRED_READ_REPLICA, cls.INVALID_PREFERRED_REPLICA_ID),
+                    header.preferred_read_replica,
                 )
-        return cls(
-            Errors.for_code(struct.get_or_else(ERROR_CODE, 0)),
-            response_data,
-            struct.get_or_else(THROTTLE_TIME_MS, cls.DEFAULT_THROTTLE_TIME),
-            struct.get_or_else(SESSION_ID, 0),
-        )
+        return cls(Errors.for_code(data.error_code), response_data, data.throttle_time_ms, data.session_id)
 
     def to_struct(self, version: int) -> Struct:
-        result = Struct(ApiKeys.FETCH.response_schema(version))
-        result.set_if_exists(THROTTLE_TIME_MS, self._throttle_time_ms)
-        result.set_if_exists(ERROR_CODE, self._error.code)
-        result.set_if_exists(SESSION_ID, self._session_id)
-        topics: list[Struct] = []
+        topics: list[FetchResponseData.Topic] = []
         last = None
         for (topic, number), data in self._response_data.items():
             if topic != last:
-                topics.append(result.instance(RESPONSES_KEY_NAME).set(TOPIC_NAME, topic).set(PARTITIONS_KEY_NAME, []))
+                topics.append(FetchResponseData.Topic(topic=topic, partition_responses=[]))
                 last = topic
-            partition = topics[-1].instance(PARTITIONS_KEY_NAME)
-            header = partition.instance(PARTITION_HEADER_KEY_NAME)
-            header.set(PARTITION_ID, number)
-            header.set(ERROR_CODE, _error_code(data.error, version))
-            header.set(HIGH_WATERMARK_KEY_NAME, data.high_watermark)
-            header.set_if_exists(LAST_STABLE_OFFSET_KEY_NAME, data.last_stable_offset)
-            header.set_if_exists(LOG_START_OFFSET_KEY_NAME, data.log_start_offset)
-            if data.aborted_transactions is not None and header.has_field(ABORTED_TRANSACTIONS_KEY_NAME):
-                aborted = [Struct(FETCH_RESPONSE_ABORTED_TRANSACTION_V4, list(a)) for a in data.aborted_transactions]
-                header.set(ABORTED_TRANSACTIONS_KEY_NAME, aborted)
-            header.set_if_exists(PREFERRED_READ_REPLICA, data.preferred_read_replica)
-            partition.set(PARTITION_HEADER_KEY_NAME, header).set(RECORD_SET_KEY_NAME, data.records)
-            topics[-1].get(PARTITIONS_KEY_NAME).append(partition)
-        return result.set(RESPONSES_KEY_NAME, topics)
+            topics[-1].partition_responses.append(_written(number, data, version))
+        return FetchResponseData(
+            throttle_time_ms=self._throttle_time_ms,
+            error_code=self._error.code,
+            session_id=self._session_id,
+            responses=topics,
+        ).struct_at(version)
 
     def to_parts(self, version: int, header: bytes = b"") -> Parts:
         topics: list[tuple[str, list[tuple[int, FetchResponse.PartitionData]]]] = []
@@ -321,6 +226,24 @@ class FetchResponse(AbstractResponse):
             if version >= 4 and data.aborted_transactions:
                 size += 16 * len(data.aborted_transactions)
         return size
+
+
+def _written(number: int, data: FetchResponse.PartitionData, version: int) -> FetchResponseData.Topic.Partition:
+    partition_class = FetchResponseData.Topic.Partition
+    header_class = partition_class.Header
+    aborted = data.aborted_transactions
+    header = header_class(
+        partition=number,
+        error_code=_error_code(data.error, version),
+        high_watermark=data.high_watermark,
+        last_stable_offset=data.last_stable_offset,
+        log_start_offset=data.log_start_offset,
+        aborted_transactions=None
+        if aborted is None
+        else [header_class.AbortedTransaction(producer_id=p, first_offset=first) for p, first in aborted],
+        preferred_read_replica=data.preferred_read_replica,
+    )
+    return partition_class(partition_header=header, record_set=data.records)
 
 
 def _partition_header(version: int, partition: int, data: FetchResponse.PartitionData, size: int) -> bytes:

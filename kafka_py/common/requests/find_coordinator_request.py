@@ -1,44 +1,32 @@
 """Which broker coordinates a group or a transaction.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/FindCoordinatorRequest.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/FindCoordinatorRequest.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any, ClassVar, Self
 
 from kafka_py.common.errors import UnsupportedVersionException
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import GROUP_ID
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
+from kafka_py.common.protocol.message import field
 from kafka_py.common.protocol.types.type import INT8, STRING
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.find_coordinator_response import FindCoordinatorResponse
-
-COORDINATOR_KEY_KEY_NAME = "coordinator_key"
-COORDINATOR_TYPE_KEY_NAME = "coordinator_type"
-
-FIND_COORDINATOR_REQUEST_V0 = Schema(GROUP_ID)
-
-FIND_COORDINATOR_REQUEST_V1 = Schema(
-    Field("coordinator_key", STRING, "The group id or the transactional id"),
-    Field("coordinator_type", INT8, "0 for groups, 1 for transactions"),
-)
+from kafka_py.common.requests.request_message import RequestMessage
 
 
-class FindCoordinatorRequest(AbstractRequest):
+class FindCoordinatorRequest(RequestMessage, key=ApiKeys.FIND_COORDINATOR, latest=3, flexible=3):
     """A group id or, from version 1 on, a transactional id.
 
     Mirrors: org.apache.kafka.common.requests.FindCoordinatorRequest
     """
 
-    __slots__ = ("_coordinator_key", "_coordinator_type")
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.FIND_COORDINATOR
+    group_id: str = field(STRING, until=0, default="")
+    key: str = field(STRING, "The group id or the transactional id", since=1, wire="coordinator_key", default="")
+    key_type: int = field(INT8, "0 for groups, 1 for transactions", since=1, wire="coordinator_type", default=0)
 
     class CoordinatorType:
         """GROUP or TRANSACTION.
@@ -88,7 +76,8 @@ class FindCoordinatorRequest(AbstractRequest):
                     f"Cannot create a v{version} FindCoordinator request because we require features supported "
                     f"only in {self._min_version} or later."
                 )
-            return FindCoordinatorRequest(version, self._coordinator_type, self._coordinator_key)
+            key = self._coordinator_key
+            return FindCoordinatorRequest(version=version, group_id=key, key=key, key_type=self._coordinator_type.id)
 
         def coordinator_key(self) -> str:
             """The group id or the transactional id."""
@@ -104,38 +93,22 @@ class FindCoordinatorRequest(AbstractRequest):
                 f"coordinatorType={self._coordinator_type})"
             )
 
-    def __init__(self, version: int, coordinator_type: CoordinatorType, coordinator_key: str) -> None:
-        super().__init__(version)
-        self._coordinator_type = coordinator_type
-        self._coordinator_key = coordinator_key
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [FIND_COORDINATOR_REQUEST_V0, FIND_COORDINATOR_REQUEST_V1]
-
     @classmethod
-    def from_struct(cls, struct: Struct, version: int) -> FindCoordinatorRequest:
-        return cls(
-            version,
-            cls.CoordinatorType.for_id(struct.get_or_else(COORDINATOR_TYPE_KEY_NAME, 0)),
-            struct.get(GROUP_ID if struct.has_field(GROUP_ID) else COORDINATOR_KEY_KEY_NAME),
-        )
-
-    def to_struct(self) -> Struct:
-        result = Struct(ApiKeys.FIND_COORDINATOR.request_schema(self._version))
-        result.set(GROUP_ID if result.has_field(GROUP_ID) else COORDINATOR_KEY_KEY_NAME, self._coordinator_key)
-        return result.set_if_exists(COORDINATOR_TYPE_KEY_NAME, self._coordinator_type.id)
+    def parse(cls, buffer: Any, version: int) -> Self:
+        request = super().parse(buffer, version)
+        request.coordinator_type()  # there must be one
+        return request
 
     def get_error_response(self, throttle_time_ms: int, e: BaseException) -> FindCoordinatorResponse:
         return FindCoordinatorResponse(Errors.for_exception(e), Node.no_node(), throttle_time_ms)
 
     def coordinator_key(self) -> str:
         """The group id or the transactional id."""
-        return self._coordinator_key
+        return self.key if self._version else self.group_id
 
     def coordinator_type(self) -> CoordinatorType:
         """Which of the two it is."""
-        return self._coordinator_type
+        return self.CoordinatorType.for_id(self.key_type)
 
 
 FindCoordinatorRequest.CoordinatorType.GROUP = FindCoordinatorRequest.CoordinatorType(0, "GROUP")

@@ -1,33 +1,21 @@
 """Whether the member still belongs to the group.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/HeartbeatResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/HeartbeatResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, THROTTLE_TIME_MS
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-HEARTBEAT_RESPONSE_V0 = Schema(ERROR_CODE)
-
-HEARTBEAT_RESPONSE_V1 = Schema(THROTTLE_TIME_MS, ERROR_CODE)
+from kafka_py.common.protocol.message import ErrorCoded, field
+from kafka_py.common.protocol.types.type import INT16, INT32
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class HeartbeatResponse(SchemaBackedResponse):
+class HeartbeatResponse(ResponseMessage, ErrorCoded, key=ApiKeys.HEARTBEAT, latest=4, flexible=4):
     """An error: REBALANCE_IN_PROGRESS calls the member back.
 
     Mirrors: org.apache.kafka.common.requests.HeartbeatResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.HEARTBEAT
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [HEARTBEAT_RESPONSE_V0, HEARTBEAT_RESPONSE_V1]
+    throttle_time_ms: int = field(INT32, since=1, default=0)
+    error_code: int = field(INT16)

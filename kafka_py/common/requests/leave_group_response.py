@@ -1,33 +1,29 @@
 """Whether the member has left.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/LeaveGroupResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/LeaveGroupResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, THROTTLE_TIME_MS
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-LEAVE_GROUP_RESPONSE_V0 = Schema(ERROR_CODE)
-
-LEAVE_GROUP_RESPONSE_V1 = Schema(THROTTLE_TIME_MS, ERROR_CODE)
+from kafka_py.common.protocol.message import ErrorCoded, ErrorEntry, ListOf, field
+from kafka_py.common.protocol.types.type import INT16, INT32, NULLABLE_STRING, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class LeaveGroupResponse(SchemaBackedResponse):
+class LeaveGroupResponse(ResponseMessage, ErrorCoded, key=ApiKeys.LEAVE_GROUP, latest=4, flexible=4):
     """An error.
 
     Mirrors: org.apache.kafka.common.requests.LeaveGroupResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class Member(ErrorEntry):
+        """What became of a member."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.LEAVE_GROUP
+        member_id: str = field(STRING)
+        group_instance_id: str | None = field(NULLABLE_STRING)
+        error_code: int = field(INT16)
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [LEAVE_GROUP_RESPONSE_V0, LEAVE_GROUP_RESPONSE_V1]
+    throttle_time_ms: int = field(INT32, since=1, default=0)
+    error_code: int = field(INT16)
+    members: list[Member] = field(ListOf(Member), since=3, default_factory=list)

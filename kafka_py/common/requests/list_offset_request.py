@@ -1,82 +1,53 @@
 """Which offset does a timestamp have.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/ListOffsetRequest.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/ListOffsetRequest.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, NamedTuple
+from collections.abc import Mapping
+from typing import ClassVar, NamedTuple
 
 from kafka_py.common.errors import RuntimeException
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import PARTITION_ID, TOPIC_NAME
-from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT8, INT32, INT64
+from kafka_py.common.protocol.message import ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT8, INT32, INT64, STRING
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.isolation_level import IsolationLevel
-from kafka_py.common.requests.list_offset_response import ListOffsetResponse
+from kafka_py.common.requests.request_message import RequestMessage
 from kafka_py.common.topic_partition import TopicPartition
-from kafka_py.common.utils.collection_utils import group_data_by_topic
-
-REPLICA_ID_KEY_NAME = "replica_id"
-ISOLATION_LEVEL_KEY_NAME = "isolation_level"
-TOPICS_KEY_NAME = "topics"
-PARTITIONS_KEY_NAME = "partitions"
-TIMESTAMP_KEY_NAME = "timestamp"
-MAX_NUM_OFFSETS_KEY_NAME = "max_num_offsets"
-
-LIST_OFFSET_REQUEST_PARTITION_V0 = Schema(
-    PARTITION_ID,
-    Field(TIMESTAMP_KEY_NAME, INT64, "The timestamp to look for; -1 the end, -2 the start"),
-    Field(MAX_NUM_OFFSETS_KEY_NAME, INT32, "How many offsets to answer at most"),
-)
-
-LIST_OFFSET_REQUEST_PARTITION_V1 = Schema(
-    PARTITION_ID, Field(TIMESTAMP_KEY_NAME, INT64, "The timestamp to look for; -1 the end, -2 the start")
-)
-
-LIST_OFFSET_REQUEST_TOPIC_V0 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(LIST_OFFSET_REQUEST_PARTITION_V0), "The partitions")
-)
-
-LIST_OFFSET_REQUEST_TOPIC_V1 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(LIST_OFFSET_REQUEST_PARTITION_V1), "The partitions")
-)
-
-LIST_OFFSET_REQUEST_V0 = Schema(
-    Field(REPLICA_ID_KEY_NAME, INT32, "The asking broker's id, -1 for consumers"),
-    Field(TOPICS_KEY_NAME, ArrayOf(LIST_OFFSET_REQUEST_TOPIC_V0), "The topics"),
-)
-
-LIST_OFFSET_REQUEST_V1 = Schema(
-    Field(REPLICA_ID_KEY_NAME, INT32, "The asking broker's id, -1 for consumers"),
-    Field(TOPICS_KEY_NAME, ArrayOf(LIST_OFFSET_REQUEST_TOPIC_V1), "The topics"),
-)
-
-LIST_OFFSET_REQUEST_V2 = Schema(
-    Field(REPLICA_ID_KEY_NAME, INT32, "The asking broker's id, -1 for consumers"),
-    Field(ISOLATION_LEVEL_KEY_NAME, INT8, "0 up to the high watermark, 1 to the last stable offset"),
-    Field(TOPICS_KEY_NAME, ArrayOf(LIST_OFFSET_REQUEST_TOPIC_V1), "The topics"),
-)
+from kafka_py.common.utils.collection_utils import group_data_by_topic, named_twice
 
 
-class ListOffsetRequest(AbstractRequest):
+class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
     """Timestamps by partition; -1 asks for the end, -2 for the start.
 
     Mirrors: org.apache.kafka.common.requests.ListOffsetRequest
     """
 
-    __slots__ = ("_duplicate_partitions", "_isolation_level", "_offset_data", "_partition_timestamps", "_replica_id")
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.LIST_OFFSETS
     EARLIEST_TIMESTAMP: ClassVar[int] = -2
     LATEST_TIMESTAMP: ClassVar[int] = -1
     CONSUMER_REPLICA_ID: ClassVar[int] = -1
     DEBUGGING_REPLICA_ID: ClassVar[int] = -2
+    ANSWERED: ClassVar[Mapping[str, str]] = {"responses": "topics", "partition_responses": "partitions"}
+
+    class Topic(Message):
+        """What is asked of a topic."""
+
+        class Partition(Message):
+            """What is asked of a partition."""
+
+            partition: int = field(INT32)
+            current_leader_epoch: int = field(INT32, "The client's epoch, -1 for any", since=4, default=-1)
+            timestamp: int = field(INT64, "The timestamp to look for; -1 the end, -2 the start")
+            max_num_offsets: int = field(INT32, "How many offsets to answer at most", until=0, default=1)
+
+        topic: str = field(STRING)
+        partitions: list[Partition] = field(ListOf(Partition))
+
+    replica_id: int = field(INT32, "The asking broker's id, -1 for consumers, -2 for debugging tools")
+    isolation_level: int = field(INT8, "0 up to the high watermark, 1 to the last stable offset", since=2, default=0)
+    topics: list[Topic] = field(ListOf(Topic))
 
     class PartitionData(NamedTuple):
         """What version 0 asks of a partition: up to so many segment starts before a time.
@@ -86,9 +57,6 @@ class ListOffsetRequest(AbstractRequest):
 
         timestamp: int
         max_num_offsets: int
-
-        def __str__(self) -> str:
-            return f"{{timestamp: {self.timestamp}, maxNumOffsets: {self.max_num_offsets}}}"
 
     class Builder(AbstractRequest.Builder):
         """Knows which version a question needs.
@@ -141,21 +109,32 @@ class ListOffsetRequest(AbstractRequest):
 
         def build(self, version: int | None = None) -> ListOffsetRequest:
             version = self._version_or_latest(version)
-            timestamps = self._partition_timestamps
-            if version == 0:
-                offset_data = self._offset_data
-                if offset_data is None:
-                    if timestamps is None:
-                        raise RuntimeException(
-                            "Must set partitionTimestamps or offsetData when creating a v0 ListOffsetRequest"
-                        )
-                    offset_data = {tp: ListOffsetRequest.PartitionData(t, 1) for tp, t in timestamps.items()}
-                return ListOffsetRequest(version, self._replica_id, offset_data, {}, self._isolation_level)
-            if self._offset_data is not None:
+            targets = self._offset_data
+            if targets is not None and version > 0:
                 raise RuntimeException(f"Cannot create a v{version} ListOffsetRequest with v0 PartitionData.")
-            if timestamps is None:
-                raise RuntimeException(f"Must set partitionTimestamps when creating a v{version} ListOffsetRequest")
-            return ListOffsetRequest(version, self._replica_id, {}, timestamps, self._isolation_level)
+            if targets is None:
+                if self._partition_timestamps is None:
+                    needed = "partitionTimestamps or offsetData" if version == 0 else "partitionTimestamps"
+                    raise RuntimeException(f"Must set {needed} when creating a v{version} ListOffsetRequest")
+                times = self._partition_timestamps.items()
+                targets = {tp: ListOffsetRequest.PartitionData(timestamp, 1) for tp, timestamp in times}
+            return ListOffsetRequest(
+                version=version,
+                replica_id=self._replica_id,
+                isolation_level=self._isolation_level.id,
+                topics=[
+                    ListOffsetRequest.Topic(
+                        topic=topic,
+                        partitions=[
+                            ListOffsetRequest.Topic.Partition(
+                                partition=partition, timestamp=data.timestamp, max_num_offsets=data.max_num_offsets
+                            )
+                            for partition, data in partitions.items()
+                        ],
+                    )
+                    for topic, partitions in group_data_by_topic(targets).items()
+                ],
+            )
 
         def __str__(self) -> str:
             data = "" if self._offset_data is None else f", offsetData={self._offset_data}"
@@ -165,98 +144,18 @@ class ListOffsetRequest(AbstractRequest):
                 f"isolationLevel={self._isolation_level})"
             )
 
-    def __init__(
-        self,
-        version: int,
-        replica_id: int,
-        offset_data: dict[TopicPartition, PartitionData],
-        partition_timestamps: dict[TopicPartition, int],
-        isolation_level: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
-        duplicate_partitions: set[TopicPartition] | None = None,
-    ) -> None:
-        super().__init__(version)
-        self._replica_id = replica_id
-        self._offset_data = offset_data
-        self._partition_timestamps = partition_timestamps
-        self._isolation_level = isolation_level
-        self._duplicate_partitions = duplicate_partitions or set()
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [LIST_OFFSET_REQUEST_V0, LIST_OFFSET_REQUEST_V1, LIST_OFFSET_REQUEST_V2]
-
-    @classmethod
-    def from_struct(cls, struct: Struct, version: int) -> ListOffsetRequest:
-        offset_data: dict[TopicPartition, ListOffsetRequest.PartitionData] = {}
-        partition_timestamps: dict[TopicPartition, int] = {}
-        duplicate_partitions = set()
-        for topic in struct.get(TOPICS_KEY_NAME):
-            name = topic.get(TOPIC_NAME)
-            for partition in topic.get(PARTITIONS_KEY_NAME):
-                tp = TopicPartition(name, partition.get(PARTITION_ID))
-                timestamp = partition.get(TIMESTAMP_KEY_NAME)
-                if partition.has_field(MAX_NUM_OFFSETS_KEY_NAME):
-                    offset_data[tp] = cls.PartitionData(timestamp, partition.get(MAX_NUM_OFFSETS_KEY_NAME))
-                else:
-                    if tp in partition_timestamps:
-                        duplicate_partitions.add(tp)
-                    partition_timestamps[tp] = timestamp
-        return cls(
-            version,
-            struct.get(REPLICA_ID_KEY_NAME),
-            offset_data,
-            partition_timestamps,
-            IsolationLevel.for_id(struct.get_or_else(ISOLATION_LEVEL_KEY_NAME, 0)),
-            duplicate_partitions,
-        )
-
-    def to_struct(self) -> Struct:
-        result = Struct(ApiKeys.LIST_OFFSETS.request_schema(self._version))
-        result.set(REPLICA_ID_KEY_NAME, self._replica_id)
-        result.set_if_exists(ISOLATION_LEVEL_KEY_NAME, self._isolation_level.id)
-        targets: dict[TopicPartition, Any] = dict(
-            self._offset_data if self._version == 0 else self._partition_timestamps
-        )
-        topics = []
-        for topic, partitions in group_data_by_topic(targets).items():
-            entry = result.instance(TOPICS_KEY_NAME).set(TOPIC_NAME, topic)
-            parts = []
-            for partition, target in partitions.items():
-                part = entry.instance(PARTITIONS_KEY_NAME).set(PARTITION_ID, partition)
-                if self._version == 0:
-                    part.set(TIMESTAMP_KEY_NAME, target.timestamp).set(MAX_NUM_OFFSETS_KEY_NAME, target.max_num_offsets)
-                else:
-                    part.set(TIMESTAMP_KEY_NAME, target)
-                parts.append(part)
-            topics.append(entry.set(PARTITIONS_KEY_NAME, parts))
-        return result.set(TOPICS_KEY_NAME, topics)
-
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> ListOffsetResponse:
-        error = Errors.for_exception(e)
-        data = ListOffsetResponse.PartitionData
-        response_data = (
-            dict.fromkeys(self._offset_data, data(error, offsets=[]))
-            if self._version == 0
-            else dict.fromkeys(self._partition_timestamps, data(error, -1, -1))
-        )
-        return ListOffsetResponse(throttle_time_ms, response_data)
-
-    def replica_id(self) -> int:
-        """The asking broker's id, -1 for consumers, -2 for debugging tools."""
-        return self._replica_id
-
-    def isolation_level(self) -> IsolationLevel:
-        """Whether the end is the high watermark or the last stable offset."""
-        return self._isolation_level
-
     def offset_data(self) -> dict[TopicPartition, PartitionData]:
         """The questions of version 0."""
-        return self._offset_data
+        return {
+            TopicPartition(t.topic, p.partition): self.PartitionData(p.timestamp, p.max_num_offsets)
+            for t in self.topics
+            for p in t.partitions
+        }
 
     def partition_timestamps(self) -> dict[TopicPartition, int]:
         """The questions from version 1 on."""
-        return self._partition_timestamps
+        return {TopicPartition(t.topic, p.partition): p.timestamp for t in self.topics for p in t.partitions}
 
     def duplicate_partitions(self) -> set[TopicPartition]:
         """Partitions that the request names more than once."""
-        return self._duplicate_partitions
+        return named_twice(TopicPartition(t.topic, p.partition) for t in self.topics for p in t.partitions)

@@ -1,10 +1,11 @@
 """Who leads which partition, and where the brokers are.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/MetadataResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/MetadataResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from kafka_py.common.cluster import Cluster
@@ -12,125 +13,57 @@ from kafka_py.common.errors import InvalidMetadataException
 from kafka_py.common.node import Node
 from kafka_py.common.partition_info import PartitionInfo
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import BOOLEAN, INT32, NULLABLE_STRING, STRING
-from kafka_py.common.requests.abstract_response import AbstractResponse
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, Message, field
+from kafka_py.common.protocol.types.type import BOOLEAN, INT16, INT32, NULLABLE_STRING, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
-BROKERS_KEY_NAME = "brokers"
-TOPIC_METADATA_KEY_NAME = "topic_metadata"
-NODE_ID_KEY_NAME = "node_id"
-HOST_KEY_NAME = "host"
-PORT_KEY_NAME = "port"
-RACK_KEY_NAME = "rack"
-CONTROLLER_ID_KEY_NAME = "controller_id"
-CLUSTER_ID_KEY_NAME = "cluster_id"
-IS_INTERNAL_KEY_NAME = "is_internal"
-PARTITION_METADATA_KEY_NAME = "partition_metadata"
-LEADER_KEY_NAME = "leader"
-REPLICAS_KEY_NAME = "replicas"
-ISR_KEY_NAME = "isr"
-OFFLINE_REPLICAS_KEY_NAME = "offline_replicas"
-
-METADATA_BROKER_V0 = Schema(
-    Field(NODE_ID_KEY_NAME, INT32, "The broker's id"),
-    Field(HOST_KEY_NAME, STRING, "The host name"),
-    Field(PORT_KEY_NAME, INT32, "The port"),
-)
-
-PARTITION_METADATA_V0 = Schema(
-    ERROR_CODE,
-    PARTITION_ID,
-    Field(LEADER_KEY_NAME, INT32, "The leader's broker id, -1 without one"),
-    Field(REPLICAS_KEY_NAME, ArrayOf(INT32), "The broker ids of all replicas"),
-    Field(ISR_KEY_NAME, ArrayOf(INT32), "The broker ids of the in-sync replicas"),
-)
-
-TOPIC_METADATA_V0 = Schema(ERROR_CODE, TOPIC_NAME, Field(PARTITION_METADATA_KEY_NAME, ArrayOf(PARTITION_METADATA_V0)))
-
-METADATA_RESPONSE_V0 = Schema(
-    Field(BROKERS_KEY_NAME, ArrayOf(METADATA_BROKER_V0)), Field(TOPIC_METADATA_KEY_NAME, ArrayOf(TOPIC_METADATA_V0))
-)
-
-METADATA_BROKER_V1 = Schema(
-    Field(NODE_ID_KEY_NAME, INT32, "The broker's id"),
-    Field(HOST_KEY_NAME, STRING, "The host name"),
-    Field(PORT_KEY_NAME, INT32, "The port"),
-    Field(RACK_KEY_NAME, NULLABLE_STRING, "The rack, null if there is none"),
-)
-
-PARTITION_METADATA_V1 = PARTITION_METADATA_V0
-
-PARTITION_METADATA_V2 = Schema(
-    ERROR_CODE,
-    PARTITION_ID,
-    Field(LEADER_KEY_NAME, INT32, "The leader's broker id, -1 without one"),
-    Field(REPLICAS_KEY_NAME, ArrayOf(INT32), "The broker ids of all replicas"),
-    Field(ISR_KEY_NAME, ArrayOf(INT32), "The broker ids of the in-sync replicas"),
-    Field(OFFLINE_REPLICAS_KEY_NAME, ArrayOf(INT32), "The broker ids of replicas that are offline"),
-)
-
-TOPIC_METADATA_V1 = Schema(
-    ERROR_CODE,
-    TOPIC_NAME,
-    Field(IS_INTERNAL_KEY_NAME, BOOLEAN, "Whether Kafka keeps the topic for itself"),
-    Field(PARTITION_METADATA_KEY_NAME, ArrayOf(PARTITION_METADATA_V1)),
-)
-
-TOPIC_METADATA_V2 = Schema(
-    ERROR_CODE,
-    TOPIC_NAME,
-    Field(IS_INTERNAL_KEY_NAME, BOOLEAN, "Whether Kafka keeps the topic for itself"),
-    Field(PARTITION_METADATA_KEY_NAME, ArrayOf(PARTITION_METADATA_V2)),
-)
-
-METADATA_RESPONSE_V1 = Schema(
-    Field(BROKERS_KEY_NAME, ArrayOf(METADATA_BROKER_V1)),
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(TOPIC_METADATA_KEY_NAME, ArrayOf(TOPIC_METADATA_V1)),
-)
-
-METADATA_RESPONSE_V2 = Schema(
-    Field(BROKERS_KEY_NAME, ArrayOf(METADATA_BROKER_V1)),
-    Field(CLUSTER_ID_KEY_NAME, NULLABLE_STRING, "The cluster's id"),
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(TOPIC_METADATA_KEY_NAME, ArrayOf(TOPIC_METADATA_V1)),
-)
-
-METADATA_RESPONSE_V3 = Schema(
-    THROTTLE_TIME_MS,
-    Field(BROKERS_KEY_NAME, ArrayOf(METADATA_BROKER_V1)),
-    Field(CLUSTER_ID_KEY_NAME, NULLABLE_STRING, "The cluster's id"),
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(TOPIC_METADATA_KEY_NAME, ArrayOf(TOPIC_METADATA_V1)),
-)
-
-METADATA_RESPONSE_V4 = METADATA_RESPONSE_V3
-
-METADATA_RESPONSE_V5 = Schema(
-    THROTTLE_TIME_MS,
-    Field(BROKERS_KEY_NAME, ArrayOf(METADATA_BROKER_V1)),
-    Field(CLUSTER_ID_KEY_NAME, NULLABLE_STRING, "The cluster's id"),
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(TOPIC_METADATA_KEY_NAME, ArrayOf(TOPIC_METADATA_V2)),
-)
+_NOT_ASKED_FOR = -(1 << 31)  # authorized operations that nobody asked for
 
 
-class MetadataResponse(AbstractResponse):
+class MetadataResponse(ResponseMessage, key=ApiKeys.METADATA, latest=9, flexible=9):
     """Brokers, controller, and the partitions of topics.
 
     Mirrors: org.apache.kafka.common.requests.MetadataResponse
     Differs: the fields of TopicMetadata and PartitionMetadata are attributes.
     """
 
-    __slots__ = ("_brokers", "_cluster_id", "_controller", "_throttle_time_ms", "_topic_metadata")
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.METADATA
     NO_CONTROLLER_ID: ClassVar[int] = -1
+
+    class Broker(Message):
+        """Where a broker is."""
+
+        node_id: int = field(INT32)
+        host: str = field(STRING)
+        port: int = field(INT32)
+        rack: str | None = field(NULLABLE_STRING, since=1, default=None)
+
+    class Topic(ErrorEntry):
+        """A topic as it is written: brokers by their ids."""
+
+        class Partition(ErrorEntry):
+            """A partition as it is written."""
+
+            error_code: int = field(INT16)
+            partition: int = field(INT32)
+            leader: int = field(INT32, "The leader's broker id, -1 without one")
+            leader_epoch: int = field(INT32, since=7, default=-1)
+            replicas: list[int] = field(ListOf(INT32))
+            isr: list[int] = field(ListOf(INT32))
+            offline_replicas: list[int] = field(ListOf(INT32), since=5, default_factory=list)
+
+        error_code: int = field(INT16)
+        topic: str = field(STRING)
+        is_internal: bool = field(BOOLEAN, "Whether Kafka keeps the topic for itself", since=1, default=False)
+        partitions: list[Partition] = field(ListOf(Partition), wire="partition_metadata", default_factory=list)
+        topic_authorized_operations: int = field(INT32, since=8, default=_NOT_ASKED_FOR)
+
+    throttle_time_ms: int = field(INT32, since=3, default=0)
+    broker_entries: list[Broker] = field(ListOf(Broker), wire="brokers", default_factory=list)
+    cluster_id: str | None = field(NULLABLE_STRING, since=2, default=None)
+    controller_id: int = field(INT32, "-1 if there is none among the brokers", since=1, default=-1)
+    topics: list[Topic] = field(ListOf(Topic), wire="topic_metadata")
+    cluster_authorized_operations: int = field(INT32, since=8, default=_NOT_ASKED_FOR)
 
     class PartitionMetadata(NamedTuple):
         """Leader and replicas of a partition; leader is None while there is none.
@@ -181,131 +114,45 @@ class MetadataResponse(AbstractResponse):
 
     def __init__(
         self,
-        brokers: list[Node],
+        brokers: Sequence[Node],
         cluster_id: str | None,
         controller_id: int,
-        topic_metadata: list[TopicMetadata],
+        topic_metadata: Sequence[TopicMetadata],
         throttle_time_ms: int = 0,
     ) -> None:
-        self._brokers = brokers
-        self._cluster_id = cluster_id
-        self._controller = next((broker for broker in brokers if broker.id == controller_id), None)
-        self._topic_metadata = topic_metadata
-        self._throttle_time_ms = throttle_time_ms
+        self.throttle_time_ms = throttle_time_ms
+        self.broker_entries = [self.Broker(node_id=n.id, host=n.host, port=n.port, rack=n.rack) for n in brokers]
+        self.cluster_id = cluster_id
+        known = any(broker.id == controller_id for broker in brokers)
+        self.controller_id = controller_id if known else self.NO_CONTROLLER_ID
+        self.topics = [_topic_entry(metadata) for metadata in topic_metadata]
+        self.cluster_authorized_operations = _NOT_ASKED_FOR
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [
-            METADATA_RESPONSE_V0,
-            METADATA_RESPONSE_V1,
-            METADATA_RESPONSE_V2,
-            METADATA_RESPONSE_V3,
-            METADATA_RESPONSE_V4,
-            METADATA_RESPONSE_V5,
-        ]
-
-    @classmethod
-    def from_struct(cls, struct: Struct) -> MetadataResponse:
-        brokers = {}
-        for b in struct.get(BROKERS_KEY_NAME):
-            node = Node(
-                b.get(NODE_ID_KEY_NAME), b.get(HOST_KEY_NAME), b.get(PORT_KEY_NAME), b.get_or_else(RACK_KEY_NAME, None)
-            )
-            brokers[node.id] = node
-
-        def nodes(ids: list[int]) -> list[Node]:
-            return [brokers.get(id) or Node(id, "", -1) for id in ids]
-
-        topics = []
-        for topic in struct.get(TOPIC_METADATA_KEY_NAME):
-            partitions = [
-                cls.PartitionMetadata(
-                    Errors.for_code(partition.get(ERROR_CODE)),
-                    partition.get(PARTITION_ID),
-                    brokers.get(partition.get(LEADER_KEY_NAME)),
-                    nodes(partition.get(REPLICAS_KEY_NAME)),
-                    nodes(partition.get(ISR_KEY_NAME)),
-                    nodes(partition.get_or_else(OFFLINE_REPLICAS_KEY_NAME, [])),
-                )
-                for partition in topic.get(PARTITION_METADATA_KEY_NAME)
-            ]
-            topics.append(
-                cls.TopicMetadata(
-                    Errors.for_code(topic.get(ERROR_CODE)),
-                    topic.get(TOPIC_NAME),
-                    topic.get_or_else(IS_INTERNAL_KEY_NAME, False),
-                    partitions,
-                )
-            )
-        return cls(
-            list(brokers.values()),
-            struct.get_or_else(CLUSTER_ID_KEY_NAME, None),
-            struct.get_or_else(CONTROLLER_ID_KEY_NAME, cls.NO_CONTROLLER_ID),
-            topics,
-            struct.get_or_else(THROTTLE_TIME_MS, cls.DEFAULT_THROTTLE_TIME),
-        )
-
-    def to_struct(self, version: int) -> Struct:
-        result = Struct(ApiKeys.METADATA.response_schema(version))
-        result.set_if_exists(THROTTLE_TIME_MS, self._throttle_time_ms)
-        brokers = []
-        for node in self._brokers:
-            broker = result.instance(BROKERS_KEY_NAME)
-            broker.set(NODE_ID_KEY_NAME, node.id).set(HOST_KEY_NAME, node.host).set(PORT_KEY_NAME, node.port)
-            brokers.append(broker.set_if_exists(RACK_KEY_NAME, node.rack))
-        result.set(BROKERS_KEY_NAME, brokers)
-        controller_id = self.NO_CONTROLLER_ID if self._controller is None else self._controller.id
-        result.set_if_exists(CONTROLLER_ID_KEY_NAME, controller_id)
-        result.set_if_exists(CLUSTER_ID_KEY_NAME, self._cluster_id)
-        topics = []
-        for metadata in self._topic_metadata:
-            topic = result.instance(TOPIC_METADATA_KEY_NAME)
-            topic.set(TOPIC_NAME, metadata.topic).set(ERROR_CODE, metadata.error.code)
-            topic.set_if_exists(IS_INTERNAL_KEY_NAME, metadata.is_internal)
-            partitions = []
-            for p in metadata.partition_metadata:
-                partition = topic.instance(PARTITION_METADATA_KEY_NAME)
-                partition.set(ERROR_CODE, p.error.code).set(PARTITION_ID, p.partition)
-                partition.set(LEADER_KEY_NAME, p.leader_id())
-                partition.set(REPLICAS_KEY_NAME, [node.id for node in p.replicas])
-                partition.set(ISR_KEY_NAME, [node.id for node in p.isr])
-                partition.set_if_exists(OFFLINE_REPLICAS_KEY_NAME, [node.id for node in p.offline_replicas])
-                partitions.append(partition)
-            topics.append(topic.set(PARTITION_METADATA_KEY_NAME, partitions))
-        return result.set(TOPIC_METADATA_KEY_NAME, topics)
-
-    def throttle_time_ms(self) -> int:
-        """How long the client's quota holds it back, in ms."""
-        return self._throttle_time_ms
+    def error_counts(self) -> dict[Errors, int]:
+        return self.error_counts_of(topic.error for topic in self.topics)
 
     def errors(self) -> dict[str, Errors]:
         """The errors of topics that have one."""
-        return {m.topic: m.error for m in self._topic_metadata if m.error is not Errors.NONE}
-
-    def error_counts(self) -> dict[Errors, int]:
-        return self.error_counts_of(metadata.error for metadata in self._topic_metadata)
+        return {t.topic: t.error for t in self.topics if t.error is not Errors.NONE}
 
     def topics_by_error(self, error: Errors) -> set[str]:
         """The topics that have a given error."""
-        return {m.topic for m in self._topic_metadata if m.error is error}
+        return {t.topic for t in self.topics if t.error is error}
 
     def unavailable_topics(self) -> set[str]:
         """The topics of which something is in motion, so that the client should ask again."""
         return {
-            m.topic
-            for m in self._topic_metadata
-            if any(
-                isinstance(error.exception(), InvalidMetadataException)
-                for error in (m.error, *(p.error for p in m.partition_metadata))
-            )
+            t.topic
+            for t in self.topics
+            if any(isinstance(e.error.exception(), InvalidMetadataException) for e in (t, *t.partitions))
         }
 
     def cluster(self) -> Cluster:
         """The same as a Cluster."""
-        good = [m for m in self._topic_metadata if m.error is Errors.NONE]
+        good = [m for m in self.topic_metadata() if m.error is Errors.NONE]
         return Cluster(
-            self._cluster_id,
-            self._brokers,
+            self.cluster_id,
+            self.brokers(),
             [
                 PartitionInfo(m.topic, p.partition, p.leader, p.replicas, p.isr, p.offline_replicas)
                 for m in good
@@ -313,24 +160,65 @@ class MetadataResponse(AbstractResponse):
             ],
             self.topics_by_error(Errors.TOPIC_AUTHORIZATION_FAILED),
             {m.topic for m in good if m.is_internal},
-            self._controller,
+            self.controller(),
         )
 
     def brokers(self) -> list[Node]:
         """The brokers that are alive."""
-        return self._brokers
+        return list(self._brokers_by_id().values())
 
-    def topic_metadata(self) -> list[TopicMetadata]:
-        """The topics that were asked for."""
-        return self._topic_metadata
+    def _brokers_by_id(self) -> dict[int, Node]:
+        return {b.node_id: Node(b.node_id, b.host, b.port, b.rack) for b in self.broker_entries}
 
     def controller(self) -> Node | None:
         """The controller, if it is among the brokers."""
-        return self._controller
+        return self._brokers_by_id().get(self.controller_id)
 
-    def cluster_id(self) -> str | None:
-        """The cluster's id."""
-        return self._cluster_id
+    def topic_metadata(self) -> list[TopicMetadata]:
+        """The topics that were asked for, with the brokers that their ids stand for."""
+        brokers = self._brokers_by_id()
+
+        def nodes(ids: list[int]) -> list[Node]:
+            return [brokers.get(id) or Node(id, "", -1) for id in ids]
+
+        return [
+            self.TopicMetadata(
+                topic.error,
+                topic.topic,
+                topic.is_internal,
+                [
+                    self.PartitionMetadata(
+                        partition.error,
+                        partition.partition,
+                        brokers.get(partition.leader),
+                        nodes(partition.replicas),
+                        nodes(partition.isr),
+                        nodes(partition.offline_replicas),
+                    )
+                    for partition in topic.partitions
+                ],
+            )
+            for topic in self.topics
+        ]
+
+
+def _topic_entry(metadata: MetadataResponse.TopicMetadata) -> MetadataResponse.Topic:
+    return MetadataResponse.Topic(
+        error_code=metadata.error.code,
+        topic=metadata.topic,
+        is_internal=metadata.is_internal,
+        partitions=[
+            MetadataResponse.Topic.Partition(
+                error_code=p.error.code,
+                partition=p.partition,
+                leader=p.leader_id(),
+                replicas=[node.id for node in p.replicas],
+                isr=[node.id for node in p.isr],
+                offline_replicas=[node.id for node in p.offline_replicas],
+            )
+            for p in metadata.partition_metadata
+        ],
+    )
 
 
 def _join(nodes: list[Node]) -> str:

@@ -1,108 +1,47 @@
 """A group stores how far it has read.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/OffsetCommitRequest.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/OffsetCommitRequest.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import GENERATION_ID, GROUP_ID, MEMBER_ID, PARTITION_ID, TOPIC_NAME
-from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import INT64, NULLABLE_STRING
-from kafka_py.common.requests.offset_commit_response import OffsetCommitResponse
-from kafka_py.common.requests.schema_backed import SchemaBackedRequest
-
-TOPICS_KEY_NAME = "topics"
-RETENTION_TIME_KEY_NAME = "retention_time"
-PARTITIONS_KEY_NAME = "partitions"
-COMMIT_OFFSET_KEY_NAME = "offset"
-METADATA_KEY_NAME = "metadata"
-TIMESTAMP_KEY_NAME = "timestamp"
-
-OFFSET_COMMIT_REQUEST_PARTITION_V0 = Schema(
-    PARTITION_ID,
-    Field(COMMIT_OFFSET_KEY_NAME, INT64, "The offset found"),
-    Field(METADATA_KEY_NAME, NULLABLE_STRING, "The text kept beside the offset"),
-)
-
-OFFSET_COMMIT_REQUEST_PARTITION_V1 = Schema(
-    PARTITION_ID,
-    Field(COMMIT_OFFSET_KEY_NAME, INT64, "The offset found"),
-    Field(TIMESTAMP_KEY_NAME, INT64, "The timestamp to look for; -1 the end, -2 the start"),
-    Field(METADATA_KEY_NAME, NULLABLE_STRING, "The text kept beside the offset"),
-)
-
-OFFSET_COMMIT_REQUEST_PARTITION_V2 = Schema(
-    PARTITION_ID,
-    Field(COMMIT_OFFSET_KEY_NAME, INT64, "The offset found"),
-    Field(METADATA_KEY_NAME, NULLABLE_STRING, "The text kept beside the offset"),
-)
-
-OFFSET_COMMIT_REQUEST_TOPIC_V0 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(OFFSET_COMMIT_REQUEST_PARTITION_V0), "The partitions")
-)
-
-OFFSET_COMMIT_REQUEST_TOPIC_V1 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(OFFSET_COMMIT_REQUEST_PARTITION_V1), "The partitions")
-)
-
-OFFSET_COMMIT_REQUEST_TOPIC_V2 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(OFFSET_COMMIT_REQUEST_PARTITION_V2), "The partitions")
-)
-
-OFFSET_COMMIT_REQUEST_V0 = Schema(
-    GROUP_ID, Field(TOPICS_KEY_NAME, ArrayOf(OFFSET_COMMIT_REQUEST_TOPIC_V0), "The topics")
-)
-
-OFFSET_COMMIT_REQUEST_V1 = Schema(
-    GROUP_ID, GENERATION_ID, MEMBER_ID, Field(TOPICS_KEY_NAME, ArrayOf(OFFSET_COMMIT_REQUEST_TOPIC_V1), "The topics")
-)
-
-OFFSET_COMMIT_REQUEST_V2 = Schema(
-    GROUP_ID,
-    GENERATION_ID,
-    MEMBER_ID,
-    Field(RETENTION_TIME_KEY_NAME, INT64, "How long to keep the offsets, in ms, -1 for the broker's setting"),
-    Field(TOPICS_KEY_NAME, ArrayOf(OFFSET_COMMIT_REQUEST_TOPIC_V2), "The topics"),
-)
-
-OFFSET_COMMIT_REQUEST_V3 = OFFSET_COMMIT_REQUEST_V2
+from kafka_py.common.protocol.message import ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT32, INT64, NULLABLE_STRING, STRING
+from kafka_py.common.requests.request_message import RequestMessage
 
 
-class OffsetCommitRequest(SchemaBackedRequest):
+class OffsetCommitRequest(RequestMessage, key=ApiKeys.OFFSET_COMMIT, latest=8, flexible=8):
     """Offsets by partition of a group member.
 
     Mirrors: org.apache.kafka.common.requests.OffsetCommitRequest
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    ANSWERED: ClassVar[Mapping[str, str]] = {"responses": "topics", "partition_responses": "partitions"}
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.OFFSET_COMMIT
+    class Topic(Message):
+        """The offsets of a topic."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [OFFSET_COMMIT_REQUEST_V0, OFFSET_COMMIT_REQUEST_V1, OFFSET_COMMIT_REQUEST_V2, OFFSET_COMMIT_REQUEST_V3]
+        class Partition(Message):
+            """The offset of a partition."""
 
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> OffsetCommitResponse:
-        error = Errors.for_exception(e)
-        return OffsetCommitResponse(
-            {
-                "throttle_time_ms": throttle_time_ms,
-                "responses": [
-                    {
-                        "topic": topic["topic"],
-                        "partition_responses": [
-                            {"partition": partition["partition"], "error_code": error.code}
-                            for partition in topic["partitions"]
-                        ],
-                    }
-                    for topic in self.values["topics"]
-                ],
-            }
-        )
+            partition: int = field(INT32)
+            offset: int = field(INT64)
+            leader_epoch: int = field(INT32, "The epoch of the last record read, -1 if not known", since=6, default=-1)
+            timestamp: int = field(INT64, "When it was committed, -1 for now", since=1, until=1, default=-1)
+            metadata: str | None = field(NULLABLE_STRING, "A text kept beside the offset")
+
+        topic: str = field(STRING)
+        partitions: list[Partition] = field(ListOf(Partition))
+
+    group_id: str = field(STRING)
+    generation_id: int = field(INT32, since=1, default=-1)
+    member_id: str = field(STRING, since=1, default="")
+    group_instance_id: str | None = field(NULLABLE_STRING, since=7, default=None)
+    retention_time: int = field(
+        INT64, "How long to keep the offsets, in ms, -1 for the broker's setting", since=2, until=4, default=-1
+    )
+    topics: list[Topic] = field(ListOf(Topic))

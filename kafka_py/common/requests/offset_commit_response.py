@@ -1,55 +1,33 @@
 """Whether the offsets were stored.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/OffsetCommitResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/OffsetCommitResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-RESPONSES_KEY_NAME = "responses"
-PARTITIONS_KEY_NAME = "partition_responses"
-
-OFFSET_COMMIT_RESPONSE_PARTITION_V0 = Schema(PARTITION_ID, ERROR_CODE)
-
-OFFSET_COMMIT_RESPONSE_TOPIC_V0 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(OFFSET_COMMIT_RESPONSE_PARTITION_V0))
-)
-
-OFFSET_COMMIT_RESPONSE_V0 = Schema(Field(RESPONSES_KEY_NAME, ArrayOf(OFFSET_COMMIT_RESPONSE_TOPIC_V0)))
-
-OFFSET_COMMIT_RESPONSE_V1 = OFFSET_COMMIT_RESPONSE_V0
-
-OFFSET_COMMIT_RESPONSE_V2 = OFFSET_COMMIT_RESPONSE_V0
-
-OFFSET_COMMIT_RESPONSE_V3 = Schema(
-    THROTTLE_TIME_MS, Field(RESPONSES_KEY_NAME, ArrayOf(OFFSET_COMMIT_RESPONSE_TOPIC_V0))
-)
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT16, INT32, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class OffsetCommitResponse(SchemaBackedResponse):
+class OffsetCommitResponse(ResponseMessage, key=ApiKeys.OFFSET_COMMIT, latest=8, flexible=8):
     """An error by partition.
 
     Mirrors: org.apache.kafka.common.requests.OffsetCommitResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class Topic(Message):
+        """What became of a topic's offsets."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.OFFSET_COMMIT
+        class Partition(ErrorEntry):
+            """What became of a partition's offset."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [
-            OFFSET_COMMIT_RESPONSE_V0,
-            OFFSET_COMMIT_RESPONSE_V1,
-            OFFSET_COMMIT_RESPONSE_V2,
-            OFFSET_COMMIT_RESPONSE_V3,
-        ]
+            partition: int = field(INT32)
+            error_code: int = field(INT16)
+
+        topic: str = field(STRING)
+        partition_responses: list[Partition] = field(ListOf(Partition))
+
+    throttle_time_ms: int = field(INT32, since=3, default=0)
+    responses: list[Topic] = field(ListOf(Topic))

@@ -1,58 +1,46 @@
 """How far a group has read.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/OffsetFetchResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/OffsetFetchResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from collections.abc import Iterator
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import INT64, NULLABLE_STRING
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-RESPONSES_KEY_NAME = "responses"
-PARTITIONS_KEY_NAME = "partition_responses"
-COMMIT_OFFSET_KEY_NAME = "offset"
-METADATA_KEY_NAME = "metadata"
-
-OFFSET_FETCH_RESPONSE_PARTITION_V0 = Schema(
-    PARTITION_ID,
-    Field(COMMIT_OFFSET_KEY_NAME, INT64, "The offset found"),
-    Field(METADATA_KEY_NAME, NULLABLE_STRING, "The text kept beside the offset"),
-    ERROR_CODE,
-)
-
-OFFSET_FETCH_RESPONSE_TOPIC_V0 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(OFFSET_FETCH_RESPONSE_PARTITION_V0))
-)
-
-OFFSET_FETCH_RESPONSE_V0 = Schema(Field(RESPONSES_KEY_NAME, ArrayOf(OFFSET_FETCH_RESPONSE_TOPIC_V0)))
-
-OFFSET_FETCH_RESPONSE_V1 = OFFSET_FETCH_RESPONSE_V0
-
-OFFSET_FETCH_RESPONSE_V2 = Schema(Field(RESPONSES_KEY_NAME, ArrayOf(OFFSET_FETCH_RESPONSE_TOPIC_V0)), ERROR_CODE)
-
-OFFSET_FETCH_RESPONSE_V3 = Schema(
-    THROTTLE_TIME_MS, Field(RESPONSES_KEY_NAME, ArrayOf(OFFSET_FETCH_RESPONSE_TOPIC_V0)), ERROR_CODE
-)
+from kafka_py.common.protocol.message import ErrorCoded, ErrorEntry, ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT16, INT32, INT64, NULLABLE_STRING, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class OffsetFetchResponse(SchemaBackedResponse):
+class OffsetFetchResponse(ResponseMessage, ErrorCoded, key=ApiKeys.OFFSET_FETCH, latest=7, flexible=6):
     """Offset and text by partition.
 
     Mirrors: org.apache.kafka.common.requests.OffsetFetchResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class Topic(Message):
+        """The offsets of a topic."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.OFFSET_FETCH
+        class Partition(ErrorEntry):
+            """The offset of a partition."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [OFFSET_FETCH_RESPONSE_V0, OFFSET_FETCH_RESPONSE_V1, OFFSET_FETCH_RESPONSE_V2, OFFSET_FETCH_RESPONSE_V3]
+            partition: int = field(INT32)
+            offset: int = field(INT64, "-1 if there is none", default=-1)
+            leader_epoch: int = field(INT32, "The epoch of the last record read, -1 if not known", since=5, default=-1)
+            metadata: str | None = field(NULLABLE_STRING, "The text kept beside the offset", default="")
+            error_code: int = field(INT16)
+
+        topic: str = field(STRING)
+        partition_responses: list[Partition] = field(ListOf(Partition))
+
+    throttle_time_ms: int = field(INT32, since=3, default=0)
+    responses: list[Topic] = field(ListOf(Topic))
+    error_code: int = field(INT16, since=2, default=0)
+
+    def error_codes(self) -> Iterator[int]:
+        """The codes of the partitions, and that of the whole where it is one: versions 0 and 1 have none."""
+        if self.error_code or not self.responses:
+            yield self.error_code
+        for topic in self.responses:
+            yield from topic.error_codes()

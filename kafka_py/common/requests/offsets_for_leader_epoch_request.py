@@ -1,50 +1,46 @@
 """Where does a leader epoch end in the leader's log.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/OffsetsForLeaderEpochRequest.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import PARTITION_ID, TOPIC_NAME
-from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT32
+from kafka_py.common.protocol.message import ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT32, STRING
 from kafka_py.common.requests.abstract_request import AbstractRequest
-from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
-from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
+from kafka_py.common.requests.request_message import RequestMessage
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.collection_utils import group_data_by_topic
 
-TOPICS_KEY_NAME = "topics"
-PARTITIONS_KEY_NAME = "partitions"
-LEADER_EPOCH = "leader_epoch"
 
-OFFSET_FOR_LEADER_EPOCH_REQUEST_PARTITION_V0 = Schema(PARTITION_ID, Field(LEADER_EPOCH, INT32, "The leader's epoch"))
-
-OFFSET_FOR_LEADER_EPOCH_REQUEST_TOPIC_V0 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(OFFSET_FOR_LEADER_EPOCH_REQUEST_PARTITION_V0), "The partitions")
-)
-
-OFFSET_FOR_LEADER_EPOCH_REQUEST_V0 = Schema(
-    Field(TOPICS_KEY_NAME, ArrayOf(OFFSET_FOR_LEADER_EPOCH_REQUEST_TOPIC_V0), "The topics")
-)
-
-
-class OffsetsForLeaderEpochRequest(AbstractRequest):
+class OffsetsForLeaderEpochRequest(RequestMessage, key=ApiKeys.OFFSET_FOR_LEADER_EPOCH, latest=3):
     """A leader epoch by partition, as a follower knows it.
 
     Mirrors: org.apache.kafka.common.requests.OffsetsForLeaderEpochRequest
     """
 
-    __slots__ = ("_epochs_by_partition",)
+    ANSWERED: ClassVar[Mapping[str, str]] = {"topics": "topics", "partitions": "partitions"}
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.OFFSET_FOR_LEADER_EPOCH
+    class Topic(Message):
+        """What is asked of a topic."""
+
+        class Partition(Message):
+            """What is asked of a partition."""
+
+            partition: int = field(INT32)
+            current_leader_epoch: int = field(INT32, "The asker's epoch, -1 for any", since=2, default=-1)
+            leader_epoch: int = field(INT32, "The epoch whose end is asked for")
+
+        topic: str = field(STRING)
+        partitions: list[Partition] = field(ListOf(Partition))
+
+    replica_id: int = field(INT32, "The asking broker's id, -1 for consumers", since=3, default=-2)
+    topics: list[Topic] = field(ListOf(Topic))
 
     class Builder(AbstractRequest.Builder):
         """Collects partitions.
@@ -62,44 +58,19 @@ class OffsetsForLeaderEpochRequest(AbstractRequest):
             return self
 
         def build(self, version: int | None = None) -> OffsetsForLeaderEpochRequest:
-            return OffsetsForLeaderEpochRequest(self._version_or_latest(version), self._epochs_by_partition)
+            topic_class = OffsetsForLeaderEpochRequest.Topic
+            topics = [
+                topic_class(
+                    topic=topic,
+                    partitions=[topic_class.Partition(partition=p, leader_epoch=epoch) for p, epoch in epochs.items()],
+                )
+                for topic, epochs in group_data_by_topic(self._epochs_by_partition).items()
+            ]
+            return OffsetsForLeaderEpochRequest(version=self._version_or_latest(version), topics=topics)
 
         def __str__(self) -> str:
             return f"(type=OffsetForLeaderEpochRequest, epochsByTopic={self._epochs_by_partition})"
 
-    def __init__(self, version: int, epochs_by_partition: dict[TopicPartition, int]) -> None:
-        super().__init__(version)
-        self._epochs_by_partition = epochs_by_partition
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [OFFSET_FOR_LEADER_EPOCH_REQUEST_V0]
-
-    @classmethod
-    def from_struct(cls, struct: Struct, version: int) -> OffsetsForLeaderEpochRequest:
-        epochs = {
-            TopicPartition(topic.get(TOPIC_NAME), partition.get(PARTITION_ID)): partition.get(LEADER_EPOCH)
-            for topic in struct.get(TOPICS_KEY_NAME)
-            for partition in topic.get(PARTITIONS_KEY_NAME)
-        }
-        return cls(version, epochs)
-
-    def to_struct(self) -> Struct:
-        result = Struct(ApiKeys.OFFSET_FOR_LEADER_EPOCH.request_schema(self._version))
-        topics = []
-        for topic, partitions in group_data_by_topic(self._epochs_by_partition).items():
-            entry = result.instance(TOPICS_KEY_NAME).set(TOPIC_NAME, topic)
-            parts = [
-                entry.instance(PARTITIONS_KEY_NAME).set(PARTITION_ID, partition).set(LEADER_EPOCH, epoch)
-                for partition, epoch in partitions.items()
-            ]
-            topics.append(entry.set(PARTITIONS_KEY_NAME, parts))
-        return result.set(TOPICS_KEY_NAME, topics)
-
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> OffsetsForLeaderEpochResponse:
-        end_offset = EpochEndOffset(Errors.for_exception(e), EpochEndOffset.UNDEFINED_EPOCH_OFFSET)
-        return OffsetsForLeaderEpochResponse(dict.fromkeys(self._epochs_by_partition, end_offset))
-
     def epochs_by_topic_partition(self) -> dict[TopicPartition, int]:
         """The epochs asked for."""
-        return self._epochs_by_partition
+        return {TopicPartition(t.topic, p.partition): p.leader_epoch for t in self.topics for p in t.partitions}

@@ -17,47 +17,16 @@ from kafka_py.common.errors import (
     UnsupportedCompressionTypeException,
 )
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import NULLABLE_TRANSACTIONAL_ID, PARTITION_ID, TOPIC_NAME
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT16, INT32, LONGEST_REPLACEABLE, RECORDS
+from kafka_py.common.protocol.types.type import LONGEST_REPLACEABLE, Parts
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.abstract_request import AbstractRequest
+from kafka_py.common.requests.produce_request_data import ProduceRequestData
 from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.common.topic_partition import TopicPartition
-
-ACKS_KEY_NAME = "acks"
-TIMEOUT_KEY_NAME = "timeout"
-TOPIC_DATA_KEY_NAME = "topic_data"
-PARTITION_DATA_KEY_NAME = "data"
-RECORD_SET_KEY_NAME = "record_set"
-
-TOPIC_PRODUCE_DATA_V0 = Schema(
-    TOPIC_NAME,
-    Field(PARTITION_DATA_KEY_NAME, ArrayOf(Schema(PARTITION_ID, Field(RECORD_SET_KEY_NAME, RECORDS)))),
-)
-
-_ACKS_FIELD = Field(
-    ACKS_KEY_NAME, INT16, "Who must have the batches before the answer: 0 nobody, 1 the leader, -1 the ISR"
-)
-_TIMEOUT_FIELD = Field(TIMEOUT_KEY_NAME, INT32, "How long to wait for them, in ms")
-_TOPIC_DATA_FIELD = Field(TOPIC_DATA_KEY_NAME, ArrayOf(TOPIC_PRODUCE_DATA_V0))
-
-PRODUCE_REQUEST_V0 = Schema(_ACKS_FIELD, _TIMEOUT_FIELD, _TOPIC_DATA_FIELD)
-# The response of version 1 has a throttle time, that of version 2 has timestamps (message format 1).
-PRODUCE_REQUEST_V1 = PRODUCE_REQUEST_V0
-PRODUCE_REQUEST_V2 = PRODUCE_REQUEST_V1
-# Version 3 brings message format 2 and the transactional id, against which appends are authorised.
-PRODUCE_REQUEST_V3 = Schema(NULLABLE_TRANSACTIONAL_ID, _ACKS_FIELD, _TIMEOUT_FIELD, _TOPIC_DATA_FIELD)
-# From version 4 on a client knows KAFKA_STORAGE_ERROR; the response of version 5 has the log's start offset.
-PRODUCE_REQUEST_V4 = PRODUCE_REQUEST_V3
-PRODUCE_REQUEST_V5 = PRODUCE_REQUEST_V4
-# From version 6 on the client waits for the throttle time itself; from version 7 on batches may use zstd.
-PRODUCE_REQUEST_V6 = PRODUCE_REQUEST_V5
-PRODUCE_REQUEST_V7 = PRODUCE_REQUEST_V6
+from kafka_py.common.utils.collection_utils import group_data_by_topic
 
 _SHORT = struct.Struct(">h").unpack_from
 _INT = struct.Struct(">i").unpack_from
@@ -155,6 +124,7 @@ class ProduceRequest(AbstractRequest):
                  "_transactional_id")  # fmt: skip
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.PRODUCE
+    LATEST: ClassVar[int] = ApiKeys.PRODUCE.latest_version()
 
     Builder: TypeAlias = _Builder
 
@@ -178,36 +148,24 @@ class ProduceRequest(AbstractRequest):
             self._validate_records(version, records.buffer)
 
     @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [
-            PRODUCE_REQUEST_V0,
-            PRODUCE_REQUEST_V1,
-            PRODUCE_REQUEST_V2,
-            PRODUCE_REQUEST_V3,
-            PRODUCE_REQUEST_V4,
-            PRODUCE_REQUEST_V5,
-            PRODUCE_REQUEST_V6,
-            PRODUCE_REQUEST_V7,
-        ]
+    def schema(version: int) -> Schema:
+        """The layout at a version that is declared."""
+        return ProduceRequestData.schema(version)
 
     @classmethod
     def from_struct(cls, struct: Struct, version: int) -> ProduceRequest:
+        return cls._from_data(ProduceRequestData.of_struct(struct), version)
+
+    @classmethod
+    def _from_data(cls, data: ProduceRequestData, version: int) -> ProduceRequest:
         partition_records = {}
-        for topic_data in struct.get(TOPIC_DATA_KEY_NAME):
-            topic = topic_data.get(TOPIC_NAME)
-            for data in topic_data.get(PARTITION_DATA_KEY_NAME):
-                records = data.get(RECORD_SET_KEY_NAME)
-                if records is None:
+        for topic in data.topic_data:
+            for partition in topic.data:
+                if partition.record_set is None:
                     raise SchemaException("Error reading field 'record_set': null")
-                tp = TopicPartition(topic, data.get(PARTITION_ID))
-                partition_records[tp] = MemoryRecords.readable_records(records)
-        return cls(
-            version,
-            struct.get(ACKS_KEY_NAME),
-            struct.get(TIMEOUT_KEY_NAME),
-            partition_records,
-            struct.get_or_else(NULLABLE_TRANSACTIONAL_ID, None),
-        )
+                tp = TopicPartition(topic.topic, partition.partition)
+                partition_records[tp] = MemoryRecords.readable_records(partition.record_set)
+        return cls(version, data.acks, data.timeout, partition_records, data.transactional_id)
 
     @classmethod
     def parse(cls, buffer: Any, version: int) -> ProduceRequest:
@@ -219,7 +177,7 @@ class ProduceRequest(AbstractRequest):
             return cls._parse_single(view, version) or cls._parse_flat(view, version)
         except (struct.error, IndexError, SchemaException):
             # Let the schema say what is wrong with the bytes.
-            return cls.from_struct(ApiKeys.PRODUCE.parse_request(version, view), version)
+            return cls._from_data(ProduceRequestData.read(view, version)[0], version)
 
     @classmethod
     def _parse_single(cls, b: memoryview, version: int) -> ProduceRequest | None:
@@ -347,24 +305,25 @@ class ProduceRequest(AbstractRequest):
                 f"Produce requests with version {version} are not allowed to use ZStandard compression"
             )
 
-    def to_struct(self) -> Struct:
-        result = Struct(ApiKeys.PRODUCE.request_schema(self._version))
-        result.set(ACKS_KEY_NAME, self._acks)
-        result.set(TIMEOUT_KEY_NAME, self._timeout)
-        result.set_if_exists(NULLABLE_TRANSACTIONAL_ID, self._transactional_id)
-        by_topic: dict[str, list[Struct]] = {}
-        topic_schema = result.instance(TOPIC_DATA_KEY_NAME)
-        for tp, records in self.partition_records_or_fail().items():
-            data = topic_schema.instance(PARTITION_DATA_KEY_NAME)
-            data.set(PARTITION_ID, tp.partition).set(RECORD_SET_KEY_NAME, records)
-            by_topic.setdefault(tp.topic, []).append(data)
-        return result.set(
-            TOPIC_DATA_KEY_NAME,
-            [
-                result.instance(TOPIC_DATA_KEY_NAME).set(TOPIC_NAME, topic).set(PARTITION_DATA_KEY_NAME, data)
-                for topic, data in by_topic.items()
-            ],
+    def _data(self) -> ProduceRequestData:
+        topics = [
+            ProduceRequestData.Topic(
+                topic=topic,
+                data=[ProduceRequestData.Topic.Partition(partition=p, record_set=r) for p, r in records.items()],
+            )
+            for topic, records in group_data_by_topic(self.partition_records_or_fail()).items()
+        ]
+        return ProduceRequestData(
+            transactional_id=self._transactional_id, acks=self._acks, timeout=self._timeout, topic_data=topics
         )
+
+    def to_struct(self) -> Struct:
+        return self._data().struct_at(self._version)
+
+    def to_parts(self) -> Parts:
+        out: Parts = []
+        self._data().write(out, self._version)
+        return out
 
     def to_string(self, verbose: bool = True) -> str:
         """As Kafka's request log has it: sizes by partition, or only their number."""

@@ -10,47 +10,13 @@ import struct
 from typing import Any, ClassVar, TypeAlias
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT64, Parts
+from kafka_py.common.protocol.types.type import Parts
 from kafka_py.common.requests.abstract_response import AbstractResponse
+from kafka_py.common.requests.produce_response_data import ProduceResponseData
 from kafka_py.common.topic_partition import TopicPartition
-
-RESPONSES_KEY_NAME = "responses"
-PARTITION_RESPONSES_KEY_NAME = "partition_responses"
-BASE_OFFSET_KEY_NAME = "base_offset"
-LOG_APPEND_TIME_KEY_NAME = "log_append_time"
-LOG_START_OFFSET_KEY_NAME = "log_start_offset"
-
-_BASE_OFFSET_FIELD = Field(BASE_OFFSET_KEY_NAME, INT64, "The offset of the first record")
-_LOG_APPEND_TIME_FIELD = Field(
-    LOG_APPEND_TIME_KEY_NAME, INT64, "The broker's clock at the append, -1 if the records keep their own timestamps"
-)
-LOG_START_OFFSET_FIELD = Field.Int64(LOG_START_OFFSET_KEY_NAME, "The first offset of the log", -1)
-
-
-def _responses(*fields: Field) -> Field:
-    topic = Schema(TOPIC_NAME, Field(PARTITION_RESPONSES_KEY_NAME, ArrayOf(Schema(*fields))))
-    return Field(RESPONSES_KEY_NAME, ArrayOf(topic))
-
-
-PRODUCE_RESPONSE_V0 = Schema(_responses(PARTITION_ID, ERROR_CODE, _BASE_OFFSET_FIELD))
-PRODUCE_RESPONSE_V1 = Schema(_responses(PARTITION_ID, ERROR_CODE, _BASE_OFFSET_FIELD), THROTTLE_TIME_MS)
-PRODUCE_RESPONSE_V2 = Schema(
-    _responses(PARTITION_ID, ERROR_CODE, _BASE_OFFSET_FIELD, _LOG_APPEND_TIME_FIELD), THROTTLE_TIME_MS
-)
-PRODUCE_RESPONSE_V3 = PRODUCE_RESPONSE_V2
-PRODUCE_RESPONSE_V4 = PRODUCE_RESPONSE_V3
-PRODUCE_RESPONSE_V5 = Schema(
-    _responses(PARTITION_ID, ERROR_CODE, _BASE_OFFSET_FIELD, _LOG_APPEND_TIME_FIELD, LOG_START_OFFSET_FIELD),
-    THROTTLE_TIME_MS,
-)
-PRODUCE_RESPONSE_V6 = PRODUCE_RESPONSE_V5
-PRODUCE_RESPONSE_V7 = PRODUCE_RESPONSE_V6
 
 _TOPIC = struct.Struct(">h").pack
 _INT = struct.Struct(">i").pack
@@ -104,6 +70,7 @@ class ProduceResponse(AbstractResponse):
     __slots__ = ("_responses", "_throttle_time")
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.PRODUCE
+    LATEST: ClassVar[int] = ApiKeys.PRODUCE.latest_version()
     INVALID_OFFSET: ClassVar[int] = -1
 
     PartitionResponse: TypeAlias = _PartitionResponse
@@ -113,49 +80,47 @@ class ProduceResponse(AbstractResponse):
         self._throttle_time = throttle_time
 
     @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [
-            PRODUCE_RESPONSE_V0,
-            PRODUCE_RESPONSE_V1,
-            PRODUCE_RESPONSE_V2,
-            PRODUCE_RESPONSE_V3,
-            PRODUCE_RESPONSE_V4,
-            PRODUCE_RESPONSE_V5,
-            PRODUCE_RESPONSE_V6,
-            PRODUCE_RESPONSE_V7,
-        ]
+    def schema(version: int) -> Schema:
+        """The layout at a version that is declared."""
+        return ProduceResponseData.schema(version)
+
+    @classmethod
+    def parse(cls, buffer: Any, version: int) -> ProduceResponse:
+        return cls._from_data(ProduceResponseData.read(buffer, version)[0])
 
     @classmethod
     def from_struct(cls, struct: Struct) -> ProduceResponse:
-        responses = {}
-        for topic_response in struct.get(RESPONSES_KEY_NAME):
-            topic = topic_response.get(TOPIC_NAME)
-            for part in topic_response.get(PARTITION_RESPONSES_KEY_NAME):
-                responses[TopicPartition(topic, part.get(PARTITION_ID))] = cls.PartitionResponse(
-                    Errors.for_code(part.get(ERROR_CODE)),
-                    part.get(BASE_OFFSET_KEY_NAME),
-                    part.get_or_else(LOG_APPEND_TIME_KEY_NAME, -1),
-                    part.get_or_else(LOG_START_OFFSET_FIELD, cls.INVALID_OFFSET),
-                )
-        return cls(responses, struct.get_or_else(THROTTLE_TIME_MS, cls.DEFAULT_THROTTLE_TIME))
+        return cls._from_data(ProduceResponseData.of_struct(struct))
+
+    @classmethod
+    def _from_data(cls, data: ProduceResponseData) -> ProduceResponse:
+        responses = {
+            TopicPartition(topic.topic, p.partition): cls.PartitionResponse(
+                p.error, p.base_offset, p.log_append_time, p.log_start_offset
+            )
+            for topic in data.responses
+            for p in topic.partition_responses
+        }
+        return cls(responses, data.throttle_time_ms)
 
     def to_struct(self, version: int) -> Struct:
-        result = Struct(ApiKeys.PRODUCE.response_schema(version))
-        topic_schema = result.instance(RESPONSES_KEY_NAME)
-        topics = []
-        for topic, partitions in self._by_topic().items():
-            parts = []
-            for partition, response in partitions:
-                part = topic_schema.instance(PARTITION_RESPONSES_KEY_NAME)
-                part.set(PARTITION_ID, partition)
-                part.set(ERROR_CODE, _error_code(response.error, version))
-                part.set(BASE_OFFSET_KEY_NAME, response.base_offset)
-                part.set_if_exists(LOG_APPEND_TIME_KEY_NAME, response.log_append_time)
-                part.set_if_exists(LOG_START_OFFSET_FIELD, response.log_start_offset)
-                parts.append(part)
-            entry = result.instance(RESPONSES_KEY_NAME)
-            topics.append(entry.set(TOPIC_NAME, topic).set(PARTITION_RESPONSES_KEY_NAME, parts))
-        return result.set(RESPONSES_KEY_NAME, topics).set_if_exists(THROTTLE_TIME_MS, self._throttle_time)
+        topics = [
+            ProduceResponseData.Topic(
+                topic=topic,
+                partition_responses=[
+                    ProduceResponseData.Topic.Partition(
+                        partition=partition,
+                        error_code=_error_code(response.error, version),
+                        base_offset=response.base_offset,
+                        log_append_time=response.log_append_time,
+                        log_start_offset=response.log_start_offset,
+                    )
+                    for partition, response in partitions
+                ],
+            )
+            for topic, partitions in self._by_topic().items()
+        ]
+        return ProduceResponseData(responses=topics, throttle_time_ms=self._throttle_time).struct_at(version)
 
     def _by_topic(self) -> dict[str, list[tuple[int, PartitionResponse]]]:
         by_topic: dict[str, list[tuple[int, ProduceResponse.PartitionResponse]]] = {}

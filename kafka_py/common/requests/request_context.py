@@ -76,7 +76,8 @@ class RequestContext:
         if api_key is _API_VERSIONS and self._is_unsupported_api_versions_request():
             from kafka_py.common.requests.api_versions_request import ApiVersionsRequest
 
-            return RequestAndSize(ApiVersionsRequest(0, header.api_version), 0)
+            unsupported = ApiVersionsRequest(version=0, unsupported_request_version=header.api_version)
+            return RequestAndSize(unsupported, 0)
         try:
             request = _parse_request(api_key, header.api_version, buffer)
             return _new_tuple(RequestAndSize, (request, len(buffer)))

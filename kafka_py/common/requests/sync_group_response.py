@@ -1,39 +1,24 @@
 """What a member is to read.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/SyncGroupResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/SyncGroupResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, THROTTLE_TIME_MS
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import BYTES
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-MEMBER_ASSIGNMENT_KEY_NAME = "member_assignment"
-
-SYNC_GROUP_RESPONSE_V0 = Schema(ERROR_CODE, Field(MEMBER_ASSIGNMENT_KEY_NAME, BYTES, "What is assigned to the member"))
-
-SYNC_GROUP_RESPONSE_V1 = Schema(
-    THROTTLE_TIME_MS, ERROR_CODE, Field(MEMBER_ASSIGNMENT_KEY_NAME, BYTES, "What is assigned to the member")
-)
+from kafka_py.common.protocol.message import ErrorCoded, field
+from kafka_py.common.protocol.types.type import BYTES, INT16, INT32, NULLABLE_STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class SyncGroupResponse(SchemaBackedResponse):
+class SyncGroupResponse(ResponseMessage, ErrorCoded, key=ApiKeys.SYNC_GROUP, latest=5, flexible=4):
     """The assignment, opaque to the broker.
 
     Mirrors: org.apache.kafka.common.requests.SyncGroupResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.SYNC_GROUP
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [SYNC_GROUP_RESPONSE_V0, SYNC_GROUP_RESPONSE_V1]
+    throttle_time_ms: int = field(INT32, since=1, default=0)
+    error_code: int = field(INT16)
+    protocol_type: str | None = field(NULLABLE_STRING, since=5, default=None)
+    protocol_name: str | None = field(NULLABLE_STRING, since=5, default=None)
+    member_assignment: bytes | memoryview = field(BYTES, default=b"")

@@ -5,161 +5,36 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/requests/UpdateMetadataRe
 
 from __future__ import annotations
 
-from typing import ClassVar, NamedTuple
+from collections.abc import Mapping, Set
+from typing import Any, NamedTuple, Self
 
 from kafka_py.common.errors import SchemaException, UnsupportedVersionException
 from kafka_py.common.network.listener_name import ListenerName
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import PARTITION_ID, TOPIC_NAME
-from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
+from kafka_py.common.protocol.message import ListOf, Message, field
 from kafka_py.common.protocol.types.type import INT16, INT32, NULLABLE_STRING, STRING
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.base_partition_state import BasePartitionState
-from kafka_py.common.requests.update_metadata_response import UpdateMetadataResponse
+from kafka_py.common.requests.request_message import RequestMessage
 from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.common.topic_partition import TopicPartition
 
-CONTROLLER_ID_KEY_NAME = "controller_id"
-CONTROLLER_EPOCH_KEY_NAME = "controller_epoch"
-PARTITION_STATES_KEY_NAME = "partition_states"
-LIVE_BROKERS_KEY_NAME = "live_brokers"
-LEADER_KEY_NAME = "leader"
-LEADER_EPOCH_KEY_NAME = "leader_epoch"
-ISR_KEY_NAME = "isr"
-ZK_VERSION_KEY_NAME = "zk_version"
-REPLICAS_KEY_NAME = "replicas"
-OFFLINE_REPLICAS_KEY_NAME = "offline_replicas"
-BROKER_ID_KEY_NAME = "id"
-ENDPOINTS_KEY_NAME = "end_points"
-RACK_KEY_NAME = "rack"
-HOST_KEY_NAME = "host"
-PORT_KEY_NAME = "port"
-LISTENER_NAME_KEY_NAME = "listener_name"
-SECURITY_PROTOCOL_TYPE_KEY_NAME = "security_protocol_type"
 
-UPDATE_METADATA_REQUEST_PARTITION_STATE_V0 = Schema(
-    TOPIC_NAME,
-    PARTITION_ID,
-    Field(CONTROLLER_EPOCH_KEY_NAME, INT32, "The controller's epoch"),
-    Field(LEADER_KEY_NAME, INT32, "The leader's broker id, -1 without one"),
-    Field(LEADER_EPOCH_KEY_NAME, INT32, "The leader's epoch"),
-    Field(ISR_KEY_NAME, ArrayOf(INT32), "The broker ids of the in-sync replicas"),
-    Field(ZK_VERSION_KEY_NAME, INT32, "The version of the partition's znode"),
-    Field(REPLICAS_KEY_NAME, ArrayOf(INT32), "The broker ids of all replicas"),
-)
-
-UPDATE_METADATA_REQUEST_BROKER_V0 = Schema(
-    Field(BROKER_ID_KEY_NAME, INT32, "The id"),
-    Field(HOST_KEY_NAME, STRING, "The host name"),
-    Field(PORT_KEY_NAME, INT32, "The port"),
-)
-
-UPDATE_METADATA_REQUEST_V0 = Schema(
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(CONTROLLER_EPOCH_KEY_NAME, INT32, "The controller's epoch"),
-    Field(PARTITION_STATES_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_PARTITION_STATE_V0)),
-    Field(LIVE_BROKERS_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_BROKER_V0)),
-)
-
-UPDATE_METADATA_REQUEST_PARTITION_STATE_V1 = UPDATE_METADATA_REQUEST_PARTITION_STATE_V0
-
-UPDATE_METADATA_REQUEST_END_POINT_V1 = Schema(
-    Field(PORT_KEY_NAME, INT32, "The port"),
-    Field(HOST_KEY_NAME, STRING, "The host name"),
-    Field(SECURITY_PROTOCOL_TYPE_KEY_NAME, INT16, "The security protocol's id"),
-)
-
-UPDATE_METADATA_REQUEST_BROKER_V1 = Schema(
-    Field(BROKER_ID_KEY_NAME, INT32, "The id"), Field(ENDPOINTS_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_END_POINT_V1))
-)
-
-UPDATE_METADATA_REQUEST_V1 = Schema(
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(CONTROLLER_EPOCH_KEY_NAME, INT32, "The controller's epoch"),
-    Field(PARTITION_STATES_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_PARTITION_STATE_V1)),
-    Field(LIVE_BROKERS_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_BROKER_V1)),
-)
-
-UPDATE_METADATA_REQUEST_PARTITION_STATE_V2 = UPDATE_METADATA_REQUEST_PARTITION_STATE_V1
-
-UPDATE_METADATA_REQUEST_END_POINT_V2 = UPDATE_METADATA_REQUEST_END_POINT_V1
-
-UPDATE_METADATA_REQUEST_BROKER_V2 = Schema(
-    Field(BROKER_ID_KEY_NAME, INT32, "The id"),
-    Field(ENDPOINTS_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_END_POINT_V2)),
-    Field(RACK_KEY_NAME, NULLABLE_STRING, "The rack, null if there is none"),
-)
-
-UPDATE_METADATA_REQUEST_V2 = Schema(
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(CONTROLLER_EPOCH_KEY_NAME, INT32, "The controller's epoch"),
-    Field(PARTITION_STATES_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_PARTITION_STATE_V2)),
-    Field(LIVE_BROKERS_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_BROKER_V2)),
-)
-
-UPDATE_METADATA_REQUEST_PARTITION_STATE_V3 = UPDATE_METADATA_REQUEST_PARTITION_STATE_V2
-
-UPDATE_METADATA_REQUEST_PARTITION_STATE_V4 = Schema(
-    TOPIC_NAME,
-    PARTITION_ID,
-    Field(CONTROLLER_EPOCH_KEY_NAME, INT32, "The controller's epoch"),
-    Field(LEADER_KEY_NAME, INT32, "The leader's broker id, -1 without one"),
-    Field(LEADER_EPOCH_KEY_NAME, INT32, "The leader's epoch"),
-    Field(ISR_KEY_NAME, ArrayOf(INT32), "The broker ids of the in-sync replicas"),
-    Field(ZK_VERSION_KEY_NAME, INT32, "The version of the partition's znode"),
-    Field(REPLICAS_KEY_NAME, ArrayOf(INT32), "The broker ids of all replicas"),
-    Field(OFFLINE_REPLICAS_KEY_NAME, ArrayOf(INT32), "The broker ids of replicas that are offline"),
-)
-
-UPDATE_METADATA_REQUEST_END_POINT_V3 = Schema(
-    Field(PORT_KEY_NAME, INT32, "The port"),
-    Field(HOST_KEY_NAME, STRING, "The host name"),
-    Field(LISTENER_NAME_KEY_NAME, STRING, "The listener's name"),
-    Field(SECURITY_PROTOCOL_TYPE_KEY_NAME, INT16, "The security protocol's id"),
-)
-
-UPDATE_METADATA_REQUEST_BROKER_V3 = Schema(
-    Field(BROKER_ID_KEY_NAME, INT32, "The id"),
-    Field(ENDPOINTS_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_END_POINT_V3)),
-    Field(RACK_KEY_NAME, NULLABLE_STRING, "The rack, null if there is none"),
-)
-
-UPDATE_METADATA_REQUEST_V3 = Schema(
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(CONTROLLER_EPOCH_KEY_NAME, INT32, "The controller's epoch"),
-    Field(PARTITION_STATES_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_PARTITION_STATE_V3)),
-    Field(LIVE_BROKERS_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_BROKER_V3)),
-)
-
-UPDATE_METADATA_REQUEST_V4 = Schema(
-    Field(CONTROLLER_ID_KEY_NAME, INT32, "The controller's broker id"),
-    Field(CONTROLLER_EPOCH_KEY_NAME, INT32, "The controller's epoch"),
-    Field(PARTITION_STATES_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_PARTITION_STATE_V4)),
-    Field(LIVE_BROKERS_KEY_NAME, ArrayOf(UPDATE_METADATA_REQUEST_BROKER_V3)),
-)
-
-
-class UpdateMetadataRequest(AbstractRequest):
+class UpdateMetadataRequest(RequestMessage, key=ApiKeys.UPDATE_METADATA, latest=4):
     """The state of partitions that changed, and all brokers that are alive.
 
     Mirrors: org.apache.kafka.common.requests.UpdateMetadataRequest
     """
 
-    __slots__ = ("_controller_epoch", "_controller_id", "_live_brokers", "_partition_states")
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.UPDATE_METADATA
-
-    class PartitionState:
+    class PartitionState(BasePartitionState):
         """The state of a partition.
 
         Mirrors: org.apache.kafka.common.requests.UpdateMetadataRequest.PartitionState
         """
 
-        __slots__ = ("base_partition_state", "offline_replicas")
+        offline_replicas: list[int] = field(
+            ListOf(INT32), "The broker ids of replicas that are offline", since=4, default_factory=list
+        )
 
         def __init__(
             self,
@@ -171,26 +46,37 @@ class UpdateMetadataRequest(AbstractRequest):
             replicas: list[int],
             offline_replicas: list[int],
         ) -> None:
-            self.base_partition_state = BasePartitionState(
-                controller_epoch, leader, leader_epoch, isr, zk_version, replicas
-            )
+            super().__init__(controller_epoch, leader, leader_epoch, isr, zk_version, replicas)
             self.offline_replicas = offline_replicas
 
-        def __eq__(self, other: object) -> bool:
-            return isinstance(other, UpdateMetadataRequest.PartitionState) and str(self) == str(other)
-
-        def __hash__(self) -> int:
-            return hash(str(self))
-
         def __str__(self) -> str:
-            base = self.base_partition_state
             return (
-                f"PartitionState(controllerEpoch={base.controller_epoch}, leader={base.leader}, "
-                f"leaderEpoch={base.leader_epoch}, isr={base.isr}, zkVersion={base.zk_version}, "
-                f"replicas={base.replicas}, offlineReplicas={self.offline_replicas})"
+                f"PartitionState(controllerEpoch={self.controller_epoch}, leader={self.leader}, "
+                f"leaderEpoch={self.leader_epoch}, isr={self.isr}, zkVersion={self.zk_version}, "
+                f"replicas={self.replicas}, offlineReplicas={self.offline_replicas})"
             )
 
-        __repr__ = __str__
+    class LiveBroker(Message):
+        """A broker as it is written."""
+
+        class LiveEndPoint(Message):
+            """An endpoint as it is written."""
+
+            port: int = field(INT32)
+            host: str = field(STRING)
+            listener_name: str | None = field(STRING, since=3, default=None)
+            security_protocol_type: int = field(INT16)
+
+        id: int = field(INT32)
+        host: str = field(STRING, until=0, default="")
+        port: int = field(INT32, until=0, default=-1)
+        end_points: list[LiveEndPoint] = field(ListOf(LiveEndPoint), since=1, default_factory=list)
+        rack: str | None = field(NULLABLE_STRING, since=2, default=None)
+
+    controller_id: int = field(INT32)
+    controller_epoch: int = field(INT32, "A request of an older controller is refused")
+    state_entries: list[PartitionState] = field(ListOf(PartitionState), wire="partition_states")
+    broker_entries: list[LiveBroker] = field(ListOf(LiveBroker), wire="live_brokers")
 
     class EndPoint(NamedTuple):
         """Where a broker listens; the listener's name travels from version 3 on.
@@ -209,26 +95,15 @@ class UpdateMetadataRequest(AbstractRequest):
                 f"securityProtocol={self.security_protocol})"
             )
 
-    class Broker:
+    class Broker(NamedTuple):
         """A broker with its endpoints and its rack.
 
         Mirrors: org.apache.kafka.common.requests.UpdateMetadataRequest.Broker
         """
 
-        __slots__ = ("end_points", "id", "rack")
-
-        def __init__(self, id: int, end_points: list[UpdateMetadataRequest.EndPoint], rack: str | None = None) -> None:
-            self.id = id
-            self.end_points = end_points
-            self.rack = rack
-
-        def __eq__(self, other: object) -> bool:
-            return (
-                isinstance(other, UpdateMetadataRequest.Broker)
-                and self.id == other.id
-                and self.end_points == other.end_points
-                and self.rack == other.rack
-            )
+        id: int
+        end_points: list[UpdateMetadataRequest.EndPoint]
+        rack: str | None = None
 
         def __hash__(self) -> int:
             return hash((self.id, self.rack))
@@ -236,8 +111,6 @@ class UpdateMetadataRequest(AbstractRequest):
         def __str__(self) -> str:
             end_points = ",".join(map(str, self.end_points))
             return f"(id={self.id}, endPoints={end_points}, rack={'null' if self.rack is None else self.rack})"
-
-        __repr__ = __str__
 
     class Builder(AbstractRequest.Builder):
         """Holds the request of one version.
@@ -251,7 +124,7 @@ class UpdateMetadataRequest(AbstractRequest):
             controller_id: int,
             controller_epoch: int,
             partition_states: dict[TopicPartition, UpdateMetadataRequest.PartitionState],
-            live_brokers: set[UpdateMetadataRequest.Broker],
+            live_brokers: Set[UpdateMetadataRequest.Broker],
         ) -> None:
             super().__init__(ApiKeys.UPDATE_METADATA, version)
             self._controller_id = controller_id
@@ -282,109 +155,64 @@ class UpdateMetadataRequest(AbstractRequest):
         version: int,
         controller_id: int,
         controller_epoch: int,
-        partition_states: dict[TopicPartition, PartitionState],
-        live_brokers: set[Broker],
+        partition_states: Mapping[TopicPartition, PartitionState],
+        live_brokers: Set[Broker],
     ) -> None:
-        super().__init__(version)
-        self._controller_id = controller_id
-        self._controller_epoch = controller_epoch
-        self._partition_states = partition_states
-        self._live_brokers = live_brokers
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [
-            UPDATE_METADATA_REQUEST_V0,
-            UPDATE_METADATA_REQUEST_V1,
-            UPDATE_METADATA_REQUEST_V2,
-            UPDATE_METADATA_REQUEST_V3,
-            UPDATE_METADATA_REQUEST_V4,
-        ]
+        self._version = version
+        self.controller_id = controller_id
+        self.controller_epoch = controller_epoch
+        self.state_entries = [state.of(tp) for tp, state in partition_states.items()]
+        self.broker_entries = [_broker_entry(version, broker) for broker in live_brokers]
 
     @classmethod
-    def from_struct(cls, struct: Struct, version: int) -> UpdateMetadataRequest:
-        partition_states = {}
-        for state in struct.get(PARTITION_STATES_KEY_NAME):
-            partition_states[TopicPartition(state.get(TOPIC_NAME), state.get(PARTITION_ID))] = cls.PartitionState(
-                state.get(CONTROLLER_EPOCH_KEY_NAME),
-                state.get(LEADER_KEY_NAME),
-                state.get(LEADER_EPOCH_KEY_NAME),
-                state.get(ISR_KEY_NAME),
-                state.get(ZK_VERSION_KEY_NAME),
-                state.get(REPLICAS_KEY_NAME),
-                state.get_or_else(OFFLINE_REPLICAS_KEY_NAME, []),
-            )
-        return cls(
-            version,
-            struct.get(CONTROLLER_ID_KEY_NAME),
-            struct.get(CONTROLLER_EPOCH_KEY_NAME),
-            partition_states,
-            {cls._broker(data) for data in struct.get(LIVE_BROKERS_KEY_NAME)},
-        )
-
-    @classmethod
-    def _broker(cls, data: Struct) -> Broker:
-        plaintext = SecurityProtocol.PLAINTEXT
-        if data.has_field(HOST_KEY_NAME):
-            name = ListenerName.for_security_protocol(plaintext)
-            end_point = cls.EndPoint(data.get(HOST_KEY_NAME), data.get(PORT_KEY_NAME), plaintext, name)
-            return cls.Broker(data.get(BROKER_ID_KEY_NAME), [end_point], None)
-        end_points = []
-        for end_point_data in data.get(ENDPOINTS_KEY_NAME):
-            protocol_id = end_point_data.get(SECURITY_PROTOCOL_TYPE_KEY_NAME)
-            protocol = SecurityProtocol.for_id(protocol_id)
-            if protocol is None:
-                # 1.1.1 goes on with null and never answers.
-                raise SchemaException(f"Unknown security protocol {protocol_id}")
-            name = ListenerName(end_point_data.get_or_else(LISTENER_NAME_KEY_NAME, protocol.name))
-            host, port = end_point_data.get(HOST_KEY_NAME), end_point_data.get(PORT_KEY_NAME)
-            end_points.append(cls.EndPoint(host, port, protocol, name))
-        return cls.Broker(data.get(BROKER_ID_KEY_NAME), end_points, data.get_or_else(RACK_KEY_NAME, None))
-
-    def to_struct(self) -> Struct:
-        result = Struct(ApiKeys.UPDATE_METADATA.request_schema(self._version))
-        result.set(CONTROLLER_ID_KEY_NAME, self._controller_id).set(CONTROLLER_EPOCH_KEY_NAME, self._controller_epoch)
-        states = []
-        for tp, partition_state in self._partition_states.items():
-            base = partition_state.base_partition_state
-            state = result.instance(PARTITION_STATES_KEY_NAME)
-            state.set(TOPIC_NAME, tp.topic).set(PARTITION_ID, tp.partition)
-            state.set(CONTROLLER_EPOCH_KEY_NAME, base.controller_epoch)
-            state.set(LEADER_KEY_NAME, base.leader).set(LEADER_EPOCH_KEY_NAME, base.leader_epoch)
-            state.set(ISR_KEY_NAME, base.isr).set(ZK_VERSION_KEY_NAME, base.zk_version)
-            state.set(REPLICAS_KEY_NAME, base.replicas)
-            states.append(state.set_if_exists(OFFLINE_REPLICAS_KEY_NAME, partition_state.offline_replicas))
-        brokers = [self._broker_struct(result, broker) for broker in self._live_brokers]
-        return result.set(PARTITION_STATES_KEY_NAME, states).set(LIVE_BROKERS_KEY_NAME, brokers)
-
-    def _broker_struct(self, request: Struct, broker: Broker) -> Struct:
-        data = request.instance(LIVE_BROKERS_KEY_NAME).set(BROKER_ID_KEY_NAME, broker.id)
-        if self._version == 0:
-            end_point = broker.end_points[0]
-            return data.set(HOST_KEY_NAME, end_point.host).set(PORT_KEY_NAME, end_point.port)
-        end_points = []
-        for end_point in broker.end_points:
-            entry = data.instance(ENDPOINTS_KEY_NAME)
-            entry.set(PORT_KEY_NAME, end_point.port).set(HOST_KEY_NAME, end_point.host)
-            entry.set(SECURITY_PROTOCOL_TYPE_KEY_NAME, end_point.security_protocol.id)
-            end_points.append(entry.set_if_exists(LISTENER_NAME_KEY_NAME, end_point.listener_name.value()))
-        return data.set(ENDPOINTS_KEY_NAME, end_points).set_if_exists(RACK_KEY_NAME, broker.rack)
-
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> UpdateMetadataResponse:
-        return UpdateMetadataResponse(Errors.for_exception(e))
-
-    def controller_id(self) -> int:
-        """The controller's broker id."""
-        return self._controller_id
-
-    def controller_epoch(self) -> int:
-        """The controller's epoch: a request of an older controller is refused."""
-        return self._controller_epoch
+    def parse(cls, buffer: Any, version: int) -> Self:
+        request = super().parse(buffer, version)
+        for broker in request.broker_entries:
+            for end_point in broker.end_points:
+                _security_protocol(end_point.security_protocol_type)
+        return request
 
     def partition_states(self) -> dict[TopicPartition, PartitionState]:
         """The partitions that changed."""
-        return self._partition_states
+        return {TopicPartition(state.topic, state.partition): state for state in self.state_entries}
 
     def live_brokers(self) -> set[Broker]:
         """All brokers that are alive."""
-        return self._live_brokers
+        return {self._broker(entry) for entry in self.broker_entries}
+
+    def _broker(self, entry: LiveBroker) -> Broker:
+        if self._version == 0:
+            plaintext = SecurityProtocol.PLAINTEXT
+            name = ListenerName.for_security_protocol(plaintext)
+            return self.Broker(entry.id, [self.EndPoint(entry.host, entry.port, plaintext, name)])
+        end_points = []
+        for end_point in entry.end_points:
+            protocol = _security_protocol(end_point.security_protocol_type)
+            name = ListenerName(protocol.name if end_point.listener_name is None else end_point.listener_name)
+            end_points.append(self.EndPoint(end_point.host, end_point.port, protocol, name))
+        return self.Broker(entry.id, end_points, entry.rack)
+
+
+def _security_protocol(id: int) -> SecurityProtocol:
+    protocol = SecurityProtocol.for_id(id)
+    if protocol is None:
+        # 1.1.1 goes on with null and never answers.
+        raise SchemaException(f"Unknown security protocol {id}")
+    return protocol
+
+
+def _broker_entry(version: int, broker: UpdateMetadataRequest.Broker) -> UpdateMetadataRequest.LiveBroker:
+    entry = UpdateMetadataRequest.LiveBroker(id=broker.id, rack=broker.rack)
+    if version == 0:
+        entry.host, entry.port = broker.end_points[0].host, broker.end_points[0].port
+        return entry
+    entry.end_points = [
+        UpdateMetadataRequest.LiveBroker.LiveEndPoint(
+            port=end_point.port,
+            host=end_point.host,
+            listener_name=end_point.listener_name.value(),
+            security_protocol_type=end_point.security_protocol.id,
+        )
+        for end_point in broker.end_points
+    ]
+    return entry

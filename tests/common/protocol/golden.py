@@ -12,6 +12,8 @@ from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.types.schema import Schema
 
 DATA = pathlib.Path(__file__).parents[2] / "data"
+KEYS = {key.id: key for key in vars(ApiKeys).values() if isinstance(key, ApiKeys)}
+"""All keys, with those that are declared and not in use."""
 
 
 class Golden(NamedTuple):
@@ -26,21 +28,36 @@ class Golden(NamedTuple):
     values: dict[str, Any] | None
 
     @property
+    def message_class(self) -> Any:
+        return self.key.request_class() if self.is_request else self.key.response_class()
+
+    @property
     def schema(self) -> Schema:
-        return self.key.request_schema(self.version) if self.is_request else self.key.response_schema(self.version)
+        schema: Schema = schema_of(self.message_class, self.version)
+        return schema
+
+
+def schema_of(message_class: Any, version: int) -> Any:
+    return (
+        message_class.schema(version) if hasattr(message_class, "schema") else message_class.schema_versions()[version]
+    )
+
+
+def latest_declared(key: ApiKeys) -> int:
+    """The last version that the key's messages are declared for."""
+    latest: int = getattr(key.request_class(), "LATEST", key.latest_version()) if key.latest_version() >= 0 else -1
+    return latest
 
 
 @functools.cache
 def golden() -> list[Golden]:
-    """All messages of the keys and versions that there are schemas for."""
+    """All messages of the keys and versions that are declared."""
     found = []
     with gzip.open(DATA / "protocol_golden.jsonl.gz", "rt") as lines:
         for line in lines:
             row = json.loads(line)
-            if not ApiKeys.has_id(row.get("api_key", -1)):
-                continue
-            key = ApiKeys.for_id(row["api_key"])
-            if key.is_version_supported(row["version"]):
+            key = KEYS.get(row.get("api_key", -1))
+            if key is not None and row["version"] <= latest_declared(key):
                 found.append(
                     Golden(
                         row["id"],

@@ -23,7 +23,7 @@ def test_43_keys_in_the_order_of_their_ids() -> None:
 def test_no_other_thread_sees_header_versions_that_are_not_ready(monkeypatch: pytest.MonkeyPatch) -> None:
     """Two threads may load a key at once; after each line of the one the other must find an answer or none."""
     key = ApiKeys.API_VERSIONS
-    assert key.latest_version() == 3  # it is loaded, and what the test sets is set back
+    assert key.response_header_version(3) == 0  # it is loaded, and what the test sets is set back
     seen = set()
 
     def trace(frame: FrameType, event: str, arg: object) -> Any:
@@ -89,8 +89,10 @@ def test_header_versions() -> None:
 def test_response_header_of_golden_frames() -> None:
     for message in golden():
         if not message.is_request:
-            header = len(message.frame) - 4 - len(message.body)
-            assert message.key.response_header_version(message.version) == header - 4, message.id
+            tags = len(message.frame) - 4 - len(message.body) - 4
+            assert tags == (message.schema.is_flexible and message.key is not ApiKeys.API_VERSIONS), message.id
+            if message.key.is_version_supported(message.version):
+                assert message.key.response_header_version(message.version) == tags, message.id
 
 
 def test_response_of_a_broker_that_lacks_the_version() -> None:

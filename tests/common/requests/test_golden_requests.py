@@ -14,18 +14,20 @@ from kafka_py.common.requests.abstract_response import AbstractResponse, join_pa
 from tests.common.protocol.golden import Golden, golden_of
 
 # Bodies that are read into sets, so that their order may change.
-UNORDERED = {"LeaderAndIsrRequest", "UpdateMetadataRequest", "StopReplicaRequest", "ControlledShutdownResponse",
-             "DeleteTopicsRequest"}  # fmt: skip
-# The tags of newer clusters' features are not kept.
-LOSSY = {"ApiVersionsResponse.v3.typical", "ApiVersionsResponse.v3.nulls"}
+UNORDERED = {"DeleteTopicsRequest"}
 
 
 def messages(key: ApiKeys, requests: bool) -> Iterator[Golden]:
     for message in golden_of(key):
         # A null record set is refused in requests, and read as an empty one in responses.
         null_records = key in (ApiKeys.PRODUCE, ApiKeys.FETCH) and message.id.endswith(".nulls")
-        if message.is_request == requests and not null_records and message.id not in LOSSY:
+        if message.is_request == requests and not null_records:
             yield message
+
+
+def parsed(message: Golden) -> AbstractRequest:
+    request: AbstractRequest = message.message_class.parse(message.body, message.version)
+    return request
 
 
 def same(message: Golden, written: bytes) -> bool:
@@ -38,9 +40,10 @@ def same(message: Golden, written: bytes) -> bool:
 @pytest.mark.parametrize("key", ApiKeys.values(), ids=lambda k: k.name)
 def test_requests(key: ApiKeys) -> None:
     for message in messages(key, requests=True):
-        request = AbstractRequest.parse_request(key, message.version, message.body)
+        request = parsed(message)
         assert request.version() == message.version
-        assert type(request) is key.request_class()
+        if key.is_version_supported(message.version):
+            assert type(AbstractRequest.parse_request(key, message.version, message.body)) is type(request)
         assert same(message, join_parts(request.to_parts())), message.id
         assert same(message, request.to_struct().to_bytes()), message.id
         from_struct = type(request).from_struct(message.schema.read(message.body), message.version)
@@ -66,14 +69,15 @@ def test_error_responses(key: ApiKeys) -> None:
     exception = error.exception()
     assert exception is not None
     for message in messages(key, requests=True):
-        request = AbstractRequest.parse_request(key, message.version, message.body)
+        request = parsed(message)
         response = request.get_error_response(123, exception)
         if response is None:
             assert message.id.startswith("ProduceRequest")  # acks=0 is not answered
             continue
         written = join_parts(response.to_parts(message.version))
         read = key.response_class().parse(written, message.version)
-        assert set(read.error_counts()) <= {error}, message.id
+        if not (key is ApiKeys.OFFSET_FETCH and message.version < 2):  # which say nothing of the whole
+            assert set(read.error_counts()) <= {error}, message.id
         if message.id.endswith(".typical") and key is not ApiKeys.DESCRIBE_LOG_DIRS:
             assert error in request.error_counts(exception), message.id
             if not (key is ApiKeys.OFFSET_FETCH and message.version < 2):
@@ -99,6 +103,6 @@ def test_flat_codecs_ignore_bytes_behind_the_last_field(key: ApiKeys) -> None:
 @pytest.mark.parametrize("key", ApiKeys.values(), ids=lambda k: k.name)
 def test_requests_in_words(key: ApiKeys) -> None:
     for message in messages(key, requests=True):
-        request = AbstractRequest.parse_request(key, message.version, message.body)
+        request = parsed(message)
         assert str(request).startswith("{"), message.id
         assert request.to_string(False).startswith("{"), message.id

@@ -126,11 +126,11 @@ def test_unsupported_version_of_another_api() -> None:
 
 def test_context_parses_and_answers() -> None:
     header = RequestHeader(ApiKeys.METADATA, 1, "me", 9)
-    body = b"".join(MetadataRequest(1, ["t"]).to_parts())
+    body = b"".join(MetadataRequest(version=1, topics=["t"]).to_parts())
     request_context = context(header)
     request, size = request_context.parse_request(memoryview(body))
     assert isinstance(request, MetadataRequest)
-    assert (request.topics(), size) == (["t"], len(body))
+    assert (request.topics, size) == (["t"], len(body))
     response = request.get_error_response(0, Errors.UNKNOWN_TOPIC_OR_PARTITION.exception() or Exception())
     send = request_context.build_response_send(response)
     assert send.destination() == "conn-1"

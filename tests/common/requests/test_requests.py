@@ -56,9 +56,10 @@ def test_leader_and_isr(version: int) -> None:
     }
     request = LeaderAndIsrRequest.Builder(version, 1, 10, states, {Node(0, "h0", 1), Node(1, "h1", 2)}).build()
     read = LeaderAndIsrRequest.parse(b"".join(request.to_parts()), version)
-    assert (read.controller_id(), read.controller_epoch()) == (1, 10)
-    assert read.live_leaders() == request.live_leaders()
-    assert read.partition_states()[TP].base_partition_state == states[TP].base_partition_state
+    assert (read.controller_id, read.controller_epoch) == (1, 10)
+    assert read.live_leaders == request.live_leaders
+    assert (read.partition_states() == states) == (version == 1)
+    assert read.partition_states()[TP].base_partition_state.replicas == [0, 1, 2]
     assert read.partition_states()[TP].is_new == (version == 1)
     response = read.get_error_response(0, NotControllerException())
     assert response.responses() == dict.fromkeys(states, Errors.NOT_CONTROLLER)
@@ -124,7 +125,7 @@ def test_controlled_shutdown() -> None:
     response = ControlledShutdownResponse(Errors.NONE, partitions)
     read = ControlledShutdownResponse.parse(join_parts(response.to_parts(1)), 1)
     assert (read.error(), read.partitions_remaining()) == (Errors.NONE, partitions)
-    request = ControlledShutdownRequest.Builder(3, 0).build()
+    request = ControlledShutdownRequest.Builder(ControlledShutdownRequest(broker_id=3), 0).build()
     header = RequestHeader(ApiKeys.CONTROLLED_SHUTDOWN, 0, "ignored", 1)
     assert request.serialize(header) == bytes.fromhex("0007 0000 00000001 00000003")
 
@@ -132,7 +133,7 @@ def test_controlled_shutdown() -> None:
 def test_stop_replica() -> None:
     request = StopReplicaRequest.Builder(1, 2, True, {TP}).build()
     read = StopReplicaRequest.parse(b"".join(request.to_parts()), 0)
-    assert (read.delete_partitions(), read.partitions()) == (True, {TP})
+    assert (read.delete_partitions, read.partitions()) == (True, {TP})
     assert read.to_send("1", RequestHeader(ApiKeys.STOP_REPLICA, 0, "c", 1)).destination() == "1"
 
 
@@ -148,8 +149,8 @@ def test_list_offsets(version: int) -> None:
     response = read.get_error_response(4, InvalidTopicException())
     again = ListOffsetResponse.parse(join_parts(response.to_parts(version)), version)
     assert again.error_counts() == {Errors.INVALID_TOPIC_EXCEPTION: 1}
-    assert again.throttle_time_ms() == (4 if version == 2 else 0)
-    assert again.response_data()[TP].offsets == ([] if version == 0 else None)
+    assert again.throttle_time_ms == (4 if version == 2 else 0)
+    assert again.response_data()[TP].offsets == []
 
 
 def test_list_offsets_with_a_partition_twice() -> None:
@@ -168,7 +169,7 @@ def test_list_offsets_builders() -> None:
     with pytest.raises(RuntimeException, match="Must set partitionTimestamps or offsetData"):
         replica.build(0)
     replica.set_offset_data({TP: ListOffsetRequest.PartitionData(-1, 3)})
-    assert replica.build(0).replica_id() == 5
+    assert replica.build(0).replica_id == 5
     with pytest.raises(RuntimeException, match="Cannot create a v1 ListOffsetRequest with v0 PartitionData"):
         replica.build(1)
 
@@ -176,12 +177,12 @@ def test_list_offsets_builders() -> None:
 @pytest.mark.ported("MetadataRequestTest.testEmptyMeansAllTopicsV0", changes="KafkaApis decides what an empty list is")
 @pytest.mark.ported("MetadataRequestTest.testEmptyMeansEmptyForVersionsAboveV0")
 def test_metadata_request() -> None:
-    assert MetadataRequest.parse(bytes(4), 0).topics() == []
+    assert MetadataRequest.parse(bytes(4), 0).topics == []
     for version in range(1, 6):
-        request = MetadataRequest(version, None, allow_auto_topic_creation=False)
+        request = MetadataRequest(version=version, topics=None, allow_auto_topic_creation=False)
         read = MetadataRequest.parse(b"".join(request.to_parts()), version)
         assert read.is_all_topics()
-        assert read.allow_auto_topic_creation() == (version < 4)
+        assert read.allow_auto_topic_creation == (version < 4)
         assert not MetadataRequest.parse(bytes(5), version).is_all_topics()
     with pytest.raises(UnsupportedVersionException, match="older than 1"):
         MetadataRequest.Builder.all_topics().build(0)
@@ -205,8 +206,8 @@ def test_metadata_response(version: int) -> None:
     original = MetadataResponse([node], "cluster", 1, topics, 9)
     read = MetadataResponse.parse(join_parts(original.to_parts(version)), version)
     assert read.controller() == (node if version >= 1 else None)
-    assert read.cluster_id() == ("cluster" if version >= 2 else None)
-    assert read.throttle_time_ms() == (9 if version >= 3 else 0)
+    assert read.cluster_id == ("cluster" if version >= 2 else None)
+    assert read.throttle_time_ms == (9 if version >= 3 else 0)
     assert read.unavailable_topics() == {"__consumer_offsets", "topic2"}
     assert read.errors() == {"topic2": Errors.LEADER_NOT_AVAILABLE, "secret": Errors.TOPIC_AUTHORIZATION_FAILED}
     first = read.topic_metadata()[0]
@@ -224,26 +225,26 @@ def test_metadata_response(version: int) -> None:
 def test_api_versions_request_says_what_the_client_is() -> None:
     request = ApiVersionsRequest.Builder(3, "apache-kafka-java", "3.7.1").build()
     read = ApiVersionsRequest.parse(b"".join(request.to_parts()), 3)
-    assert (read.client_software_name(), read.client_software_version()) == ("apache-kafka-java", "3.7.1")
+    assert (read.client_software_name, read.client_software_version) == ("apache-kafka-java", "3.7.1")
     assert read.is_valid()
     assert not read.has_unsupported_request_version()
     for name in ("", "-a", "a b", "a-", "\u00e4"):
-        assert not ApiVersionsRequest(3, None, name, "1").is_valid()
-    assert ApiVersionsRequest(2).is_valid()
+        assert not ApiVersionsRequest(version=3, client_software_name=name, client_software_version="1").is_valid()
+    assert ApiVersionsRequest(version=2).is_valid()
 
 
 @pytest.mark.ported("ApiVersionsResponseTest.shouldCreateApiResponseOnlyWithKeysSupportedByMagicValue")
 @pytest.mark.ported("ApiVersionsResponseTest.shouldReturnAllKeysWhenMagicIsCurrentValueAndThrottleMsIsDefaultThrottle")
 def test_api_versions_response() -> None:
     old = ApiVersionsResponse.create_api_versions_response(10, 1)
-    assert {v.api_key for v in old.api_versions()} == set(range(43)) - {24, 25, 26, 27, 28}
+    assert {v.api_key for v in old.api_versions} == set(range(43)) - {24, 25, 26, 27, 28}
     current = ApiVersionsResponse.create_api_versions_response(0, 2)
-    assert current.api_version(24) == (24, 0, 0)
+    assert current.api_version(24) == ApiVersionsResponse.ApiVersion(24, 0, 0)
     assert current.api_version(99) is None
     for version in range(4):
         read = ApiVersionsResponse.parse(join_parts(old.to_parts(version)), version)
-        assert read.api_versions() == old.api_versions()
-        assert read.throttle_time_ms() == (10 if version else 0)
+        assert read.api_versions == old.api_versions
+        assert read.throttle_time_ms == (10 if version else 0)
     assert [old.should_client_throttle(v) for v in (1, 2)] == [False, True]
 
 
@@ -258,7 +259,7 @@ def test_create_topics(version: int) -> None:
     data = b"".join(request.to_parts())
     read = CreateTopicsRequest.parse(data, version)
     assert read.topics() == topics
-    assert (read.timeout(), read.validate_only(), read.duplicate_topics()) == (100, version >= 1, set())
+    assert (read.timeout, read.validate_only, read.duplicate_topics()) == (100, version >= 1, set())
     response = read.get_error_response(6, InvalidTopicException("no"))
     errors = type(response).parse(join_parts(response.to_parts(version)), version).errors()
     assert errors["a"] == ApiError(Errors.INVALID_TOPIC_EXCEPTION, "no" if version >= 1 else None)
@@ -324,18 +325,18 @@ def test_api_error() -> None:
     assert str(ApiError(Errors.NOT_CONTROLLER).exception()) == Errors.NOT_CONTROLLER.message()
 
 
-def test_schema_backed_messages_take_the_fields_of_their_version() -> None:
-    response = HeartbeatResponse({"throttle_time_ms": 3, "error_code": 27})
+def test_messages_take_the_fields_of_their_version() -> None:
+    response = HeartbeatResponse(throttle_time_ms=3, error_code=27)
     assert response.to_parts(0) == [b"\0\x1b"]
     assert response.to_parts(1) == [b"\0\0\0\x03\0\x1b"]
     assert response.error_counts() == {Errors.REBALANCE_IN_PROGRESS: 1}
-    assert response.throttle_time_ms() == 3
-    request = HeartbeatRequest.Builder(
-        HeartbeatRequest, {"group_id": "g", "generation_id": 1, "member_id": "m"}
-    ).build()
-    assert request.version() == 1
+    assert response.error() is Errors.REBALANCE_IN_PROGRESS
+    held = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
+    request = HeartbeatRequest.Builder(held).build()
+    assert (request.version(), held.version()) == (1, -1)
+    held.member_id = None  # type: ignore[assignment]
     with pytest.raises(SchemaException, match="Missing value for field 'member_id'"):
-        HeartbeatRequest(1, {"group_id": "g", "generation_id": 1}).to_parts()
+        held.at(1).to_parts()
 
 
 def test_builders_default_to_the_highest_allowed_version() -> None:

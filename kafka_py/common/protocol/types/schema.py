@@ -12,12 +12,10 @@ from typing import Any
 from kafka_py.common.errors import SchemaException
 from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.field import BoundField, Field
-from kafka_py.common.protocol.types.schema_compiler import Reader, Writer, compile_reader, compile_writer
+from kafka_py.common.protocol.types.schema_compiler import FAILURES, Reader, Writer, compile_reader, compile_writer
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.tagged_fields import TaggedFields
 from kafka_py.common.protocol.types.type import Parts, Type
-
-_FAILURES = (SchemaException, struct.error, IndexError, TypeError, ValueError, AttributeError, KeyError, OverflowError)
 
 
 class Schema(Type):
@@ -41,8 +39,11 @@ class Schema(Type):
             self.fields.append(bound)
             self.fields_by_name[definition.name] = bound
         self.is_flexible = bool(fields) and isinstance(fields[-1].type, TaggedFields)
+        self.layout: Any = None  # volatile: whoever declares a message with this schema, before anybody uses it
         self._reader: Reader | None = None
         self._writer: Writer | None = None
+        self._message_reader: Reader | None = None
+        self._message_writer: Writer | None = None
 
     def read(self, buffer: Any, position: int = 0) -> Struct:
         """The struct at ``position`` of a buffer; SchemaException if the bytes do not fit."""
@@ -56,7 +57,7 @@ class Schema(Type):
             reader = self._reader = compile_reader(self)
         try:
             return reader(buffer, position)
-        except _FAILURES:
+        except FAILURES:
             return self.read_at(buffer, position)
 
     def read_at(self, buffer: memoryview, position: int) -> tuple[Any, int]:
@@ -65,7 +66,7 @@ class Schema(Type):
         for field in self.fields:
             try:
                 value, position = field.definition.type.read_at(buffer, position)
-            except _FAILURES as e:
+            except FAILURES as e:
                 raise SchemaException(f"Error reading field '{field.definition.name}': {_reason(e)}") from None
             values.append(value)
         return Struct(self, values), position
@@ -78,7 +79,7 @@ class Schema(Type):
         length = len(out)
         try:
             writer(out.append, o)
-        except _FAILURES:
+        except FAILURES:
             del out[length:]
             self.write_walking(out, o)
 
@@ -88,8 +89,22 @@ class Schema(Type):
             try:
                 type_ = field.definition.type
                 type_.write(out, type_.validate(o.get(field)))
-            except _FAILURES as e:
+            except FAILURES as e:
                 raise SchemaException(f"Error writing field '{field.definition.name}': {_reason(e)}") from None
+
+    def message_reader(self) -> Reader:
+        """Reads messages of the class that the schema's layout names; raises FAILURES."""
+        reader = self._message_reader
+        if reader is None:
+            reader = self._message_reader = compile_reader(self, messages=True)
+        return reader
+
+    def message_writer(self) -> Writer:
+        """Writes such messages; raises FAILURES."""
+        writer = self._message_writer
+        if writer is None:
+            writer = self._message_writer = compile_writer(self, messages=True)
+        return writer
 
     def size_of(self, o: Any) -> int:
         """How many bytes the struct takes."""
@@ -97,7 +112,7 @@ class Schema(Type):
         for field in self.fields:
             try:
                 size += field.definition.type.size_of(o.get(field))
-            except _FAILURES as e:
+            except FAILURES as e:
                 raise SchemaException(
                     f"Error computing size for field '{field.definition.name}': {_reason(e)}"
                 ) from None
@@ -117,7 +132,7 @@ class Schema(Type):
         for field in self.fields:
             try:
                 field.definition.type.validate(o.get(field))
-            except _FAILURES as e:
+            except FAILURES as e:
                 raise SchemaException(f"Invalid value for field '{field.definition.name}': {_reason(e)}") from None
         return o
 

@@ -146,7 +146,7 @@ class Struct:
 
     def __str__(self) -> str:
         shown = ",".join(
-            f"{field.definition.name}={_show(value)}"
+            f"{field.definition.name}={show(value)}"
             for field, value in zip(self.schema.fields, self.values, strict=True)
         )
         return "{" + shown + "}"
@@ -159,7 +159,8 @@ class Struct:
     __hash__ = None  # type: ignore[assignment]  # mutable
 
 
-def _show(value: Any) -> str:
+def show(value: Any) -> str:
+    """A value in the words of Java."""
     if isinstance(value, list | tuple):
-        return f"[{','.join(map(_show, value))}]"
+        return f"[{','.join(map(show, value))}]"
     return "null" if value is None else str(value)
