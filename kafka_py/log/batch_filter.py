@@ -51,11 +51,9 @@ if TYPE_CHECKING:
 _crc32c = crc32c.crc32c
 _PREFIX = struct.Struct(">qiibI")
 _CHECKED_HEADER = struct.Struct(">hiqqqhii")
-_CRC_AT = 17
 _CHECKED_FROM = 21
 
 _APPEND_TIME = 0x08
-_TRANSACTIONAL = 0x10
 _CONTROL = 0x20
 _TRANSACTIONAL_OR_CONTROL = 0x30
 _KNOWN_ATTRIBUTES = 0x3F

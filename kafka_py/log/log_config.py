@@ -55,7 +55,6 @@ class Defaults:
     MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS = _LONG_MAX
     LEADER_REPLICATION_THROTTLED_REPLICAS: tuple[str, ...] = ()
     FOLLOWER_REPLICATION_THROTTLED_REPLICAS: tuple[str, ...] = ()
-    MAX_ID_MAP_SNAPSHOTS = 2
 
 
 class ThrottledReplicaListValidator:

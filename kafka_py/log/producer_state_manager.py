@@ -51,7 +51,6 @@ __all__ = [
 
 _HEADER = struct.Struct(">hIi")
 _ENTRY = struct.Struct(">qhiqiqiq")
-_CRC_OFFSET = 2
 _PRODUCER_ENTRIES_OFFSET = 6
 _INT_MAX = 2**31 - 1
 

@@ -68,6 +68,7 @@ MODULES = (
     "kafka_py.common.requests.produce_response",
     "kafka_py.common.requests.request_context",
     "kafka_py.common.requests.request_header",
+    "kafka_py.common.utils.byte_utils",
     "kafka_py.log.abstract_index",
     "kafka_py.log.local_log",
     "kafka_py.log.log",

@@ -19,9 +19,8 @@ from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.utils.byte_buffer_output_stream import ByteBufferOutputStream
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
+    from collections.abc import Iterable, Iterator
 
-    from kafka_py.common.header.header import Header
     from kafka_py.common.record.memory_records import MemoryRecords
     from kafka_py.common.record.memory_records_builder import MemoryRecordsBuilder
     from kafka_py.common.record.record import Record
@@ -91,33 +90,6 @@ class AbstractRecords(Records):
         else:
             size = DefaultRecordBatch.size_in_bytes_of(records)
         return _estimate_compressed_size_in_bytes(size, compression_type)
-
-    @staticmethod
-    def estimate_size_in_bytes_from(
-        magic: int, base_offset: int, compression_type: CompressionType, records: Iterable[Record]
-    ) -> int:
-        """Return a first guess for the buffer that a batch of these stored records needs."""
-        if magic <= RecordBatch.MAGIC_VALUE_V1:
-            size = sum(12 + LegacyRecord.record_size(magic, record.key(), record.value()) for record in records)
-        else:
-            size = DefaultRecordBatch.size_in_bytes_from(base_offset, records)
-        return _estimate_compressed_size_in_bytes(size, compression_type)
-
-    @staticmethod
-    def estimate_size_in_bytes_upper_bound(
-        magic: int,
-        compression_type: CompressionType,
-        key: Buffer | None,
-        value: Buffer | None,
-        headers: Sequence[Header] = (),
-    ) -> int:
-        """Return an upper bound for a batch of one record, before compression."""
-        if magic >= RecordBatch.MAGIC_VALUE_V2:
-            return DefaultRecordBatch.estimate_batch_size_upper_bound(key, value, headers)
-        size = Records.LOG_OVERHEAD + LegacyRecord.record_size(magic, key, value)
-        if compression_type is not CompressionType.NONE:
-            size += LegacyRecord.record_overhead(magic)
-        return size
 
     @staticmethod
     def record_batch_header_size_in_bytes(magic: int, compression_type: CompressionType) -> int:

@@ -276,13 +276,6 @@ class DefaultRecord(Record):
         return body + _size_of_varint(body)
 
     @staticmethod
-    def record_size_upper_bound(key: Buffer | None, value: Buffer | None, headers: Sequence[Header]) -> int:
-        """Return a size that no deltas can exceed."""
-        key_size = -1 if key is None else len(key)
-        value_size = -1 if value is None else len(value)
-        return DefaultRecord.MAX_RECORD_OVERHEAD + _size_of(key_size, value_size, headers)
-
-    @staticmethod
     def _size_of_body_in_bytes(
         offset_delta: int, timestamp_delta: int, key_size: int, value_size: int, headers: Sequence[Header]
     ) -> int:

@@ -27,9 +27,8 @@ from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.common.record.timestamp_type import TimestampType
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Iterable, Iterator, Sequence
+    from collections.abc import Generator, Iterable, Iterator
 
-    from kafka_py.common.header.header import Header
     from kafka_py.common.record.buffer_supplier import BufferSupplier
     from kafka_py.common.record.decompression_stream import DecompressionStream
     from kafka_py.common.record.record import Record
@@ -439,29 +438,6 @@ class DefaultRecordBatch(MutableRecordBatch):
                 offset_delta, record.timestamp - first_timestamp, record.key, record.value, record.headers
             )
         return size
-
-    @staticmethod
-    def size_in_bytes_from(base_offset: int, records: Iterable[Record]) -> int:
-        """Return the uncompressed size of a batch of stored records that keep their offsets."""
-        size = 0
-        first_timestamp = None
-        for record in records:
-            if first_timestamp is None:
-                size = DefaultRecordBatch.RECORD_BATCH_OVERHEAD
-                first_timestamp = record.timestamp()
-            size += DefaultRecord.size_in_bytes_of(
-                record.offset() - base_offset,
-                record.timestamp() - first_timestamp,
-                record.key(),
-                record.value(),
-                record.headers(),
-            )
-        return size
-
-    @staticmethod
-    def estimate_batch_size_upper_bound(key: Buffer | None, value: Buffer | None, headers: Sequence[Header]) -> int:
-        """Return an upper bound for a batch of this one record."""
-        return 61 + DefaultRecord.record_size_upper_bound(key, value, headers)
 
     @staticmethod
     def increment_sequence(base_sequence: int, increment: int) -> int:

@@ -72,10 +72,6 @@ class FLG:
         """Return whether a checksum follows each block."""
         return self._block_checksum == 1
 
-    def is_block_independence_set(self) -> bool:
-        """Return whether blocks stand alone."""
-        return self._block_independence == 1
-
     def get_version(self) -> int:
         """Return the format version."""
         return self._version
@@ -128,7 +124,6 @@ class KafkaLZ4BlockOutputStream:
     )
 
     MAGIC: ClassVar[int] = 0x184D2204
-    LZ4_MAX_HEADER_LENGTH: ClassVar[int] = 19
     LZ4_FRAME_INCOMPRESSIBLE_MASK: ClassVar[int] = 0x80000000
     CLOSED_STREAM: ClassVar[str] = "The stream is already closed"
     BLOCKSIZE_64KB: ClassVar[int] = 4

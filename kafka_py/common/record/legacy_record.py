@@ -40,23 +40,13 @@ class LegacyRecord:
     __slots__ = ("_buffer", "_wrapper_record_timestamp", "_wrapper_record_timestamp_type")
 
     CRC_OFFSET: ClassVar[int] = 0
-    CRC_LENGTH: ClassVar[int] = 4
     MAGIC_OFFSET: ClassVar[int] = 4
     MAGIC_LENGTH: ClassVar[int] = 1
     ATTRIBUTES_OFFSET: ClassVar[int] = 5
-    ATTRIBUTES_LENGTH: ClassVar[int] = 1
     TIMESTAMP_OFFSET: ClassVar[int] = 6
-    TIMESTAMP_LENGTH: ClassVar[int] = 8
-    KEY_SIZE_OFFSET_V0: ClassVar[int] = 6
-    KEY_SIZE_OFFSET_V1: ClassVar[int] = 14
-    KEY_SIZE_LENGTH: ClassVar[int] = 4
-    KEY_OFFSET_V0: ClassVar[int] = 10
-    KEY_OFFSET_V1: ClassVar[int] = 18
-    VALUE_SIZE_LENGTH: ClassVar[int] = 4
     HEADER_SIZE_V0: ClassVar[int] = 6
     HEADER_SIZE_V1: ClassVar[int] = 14
     RECORD_OVERHEAD_V0: ClassVar[int] = 14
-    RECORD_OVERHEAD_V1: ClassVar[int] = 22
     NO_TIMESTAMP: ClassVar[int] = -1
 
     def __init__(

@@ -263,26 +263,6 @@ class MemoryRecords(AbstractRecords):
         )
 
     @staticmethod
-    def idempotent_builder(
-        buffer: ByteBufferOutputStream | Buffer | int | None,
-        compression_type: CompressionType,
-        base_offset: int,
-        producer_id: int,
-        producer_epoch: int,
-        base_sequence: int,
-    ) -> MemoryRecordsBuilder:
-        """Return a builder of a magic 2 batch with a producer's state."""
-        return MemoryRecords.builder(
-            buffer,
-            compression_type=compression_type,
-            base_offset=base_offset,
-            log_append_time=Time.SYSTEM.milliseconds(),
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-        )
-
-    @staticmethod
     def with_records(
         *records: SimpleRecord,
         magic: int = RecordBatch.CURRENT_MAGIC_VALUE,

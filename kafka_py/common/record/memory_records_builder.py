@@ -287,10 +287,6 @@ class MemoryRecordsBuilder:
         stream.write(record.buffer())
         self._record_written(offset, record.timestamp(), size + Records.LOG_OVERHEAD)
 
-    def set_estimated_compression_ratio(self, estimated_compression_ratio: float) -> None:
-        """Say how well earlier batches of the topic compressed."""
-        self._estimated_compression_ratio = estimated_compression_ratio
-
     def has_room_for(
         self, timestamp: int, key: Buffer | None, value: Buffer | None, headers: Sequence[Header] = ()
     ) -> bool:

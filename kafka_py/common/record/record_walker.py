@@ -1,7 +1,8 @@
 """Checking the records of a magic 2 batch without making an object of each.
 
-Ours: Kafka iterates DefaultRecord objects; here that costs 1,000 ns a record, the walk below about 200, and runs of
-records of equal size about 30 (their fields are then columns, compared by strided slices in C).
+Ours: Kafka iterates DefaultRecord objects; here that costs 1,000 ns a record, the walk 450. Records that are like the
+one before them cost less: a run of equal sizes about 15 (their fields are then columns, compared by strided slices in
+C), equal but for the size of their values about 200. Compiled, the plain walk takes 15 to 20 ns and does it all.
 
 A walk answers what LogValidator needs to know of a batch: whether every record is well-formed, the largest and the
 smallest timestamp delta, whether keys are there, whether offset deltas count up from the first. It only ever says
@@ -13,6 +14,7 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable
 from functools import cache, lru_cache
+from types import FunctionType
 from typing import TYPE_CHECKING
 
 from kafka_py.common.record.decompression_stream import MAX_RECORD_SIZE
@@ -49,6 +51,9 @@ _DECODED_2 = [_NO_VARINT] * 65536
 _DELTAS_1 = [_NO_VARINT if byte > 0x7F else -1 - byte if byte & 1 else byte for byte in range(256)]
 for _high in range(128):
     _DECODED_2[_high * 256 + 128 : _high * 256 + 256 : 2] = range(_high * 128, _high * 128 + 128, 2)
+
+# The number of a record that never comes.
+_NEVER = 1 << 62
 
 # After a run attempt that found little, so many records are walked one by one before the next attempt.
 _MIN_WORTHWHILE_RUN = 8
@@ -93,7 +98,8 @@ class RecordWalk:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.position = self.index = self.size = self._next_attempt = 0
+        self.position = self.index = self.size = 0
+        self._next_attempt = 0 if _ALIKE_PAYS else _NEVER
         self._wait = 1
         self.max_delta = -1 << 63
         self.min_delta = 1 << 63
@@ -162,7 +168,7 @@ class RecordWalk:
                 return True
             yield_gil()
 
-    def _walk(self, data: bytes, until: int, stop: int) -> bool:  # noqa: C901, PLR0912  # inlined: 2x
+    def _walk(self, data: bytes, until: int, stop: int) -> bool:  # noqa: C901, PLR0912, PLR0915  # inlined: 2x
         """Walk until that many records are done, or one begins at stop or later, or is not there as a whole.
 
         False, IndexError or ValueError if a record is malformed.
@@ -188,8 +194,12 @@ class RecordWalk:
             delta = data[body + 1]
             at = body + 2
             if delta > 0x7F:
-                value, at = _read_varlong(data, body + 1)
-                delta = value << 1 if value >= 0 else (-value << 1) - 1
+                if (high := data[at]) < 0x80:
+                    delta = delta & 0x7F | high << 7
+                    at += 1
+                else:
+                    value, at = _read_varlong(data, body + 1)
+                    delta = value << 1 if value >= 0 else (-value << 1) - 1
             offset = data[at]
             at += 1
             if offset > 0x7F:
@@ -583,3 +593,7 @@ def _largest_delta(
     values = struct.unpack(f"<{count}H", pairs)
     largest = max(values)
     return (largest >> 8 << 7 | largest & 0x7F) >> 1, values.index(largest), 0
+
+
+# The two ways to take many records at once are the interpreter's; compiled they would cost more than they save.
+_ALIKE_PAYS = isinstance(_gather, FunctionType)

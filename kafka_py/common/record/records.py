@@ -28,9 +28,7 @@ class Records(ABC):
     __slots__ = ()
 
     OFFSET_OFFSET: ClassVar[int] = 0
-    OFFSET_LENGTH: ClassVar[int] = 8
     SIZE_OFFSET: ClassVar[int] = 8
-    SIZE_LENGTH: ClassVar[int] = 4
     LOG_OVERHEAD: ClassVar[int] = LOG_OVERHEAD
     MAGIC_OFFSET: ClassVar[int] = 16
     MAGIC_LENGTH: ClassVar[int] = 1
