@@ -11,7 +11,7 @@ from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.abstract_response import AbstractResponse, join_parts
-from tests.common.protocol.golden import Golden, golden_of
+from tests.common.protocol.golden import Golden, golden, golden_of
 
 # Bodies that are read into sets, so that their order may change.
 UNORDERED = {"DeleteTopicsRequest"}
@@ -106,3 +106,17 @@ def test_requests_in_words(key: ApiKeys) -> None:
         request = parsed(message)
         assert str(request).startswith("{"), message.id
         assert request.to_string(False).startswith("{"), message.id
+
+
+WITH_TAGS = {"ApiVersionsResponse.v3.typical", "ApiVersionsResponse.v3.nulls"}  # the features of newer clusters
+FLEXIBLE = [message for message in golden() if message.schema.is_flexible and message.id not in WITH_TAGS]
+
+
+@pytest.mark.parametrize("message", FLEXIBLE, ids=lambda m: m.id)
+def test_unknown_tags_are_kept(message: Golden) -> None:
+    assert message.body.endswith(b"\0")
+    tagged = message.body[:-1] + b"\2\x7f\3abc\xac\2\0"  # tags 127 and 300 at the end of the message
+    read = message.message_class.parse(tagged, message.version)
+    written = read.to_parts() if message.is_request else read.to_parts(message.version)
+    assert join_parts(written) == tagged
+    assert [tag.data for tag in read.unknown_tagged_fields().values()] == [b"abc", b""]
