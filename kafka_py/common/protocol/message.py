@@ -204,10 +204,12 @@ class Message(metaclass=MessageType):
         return found or {}
 
     def error_codes(self) -> Iterator[int]:
-        """Every error code in the message and in its nested messages."""
+        """Every error code in the message and in its nested messages; of those that some version lacks only errors."""
         for spec in type(self).FIELDS:
             if spec.name == "error_code":
-                yield getattr(self, spec.name)
+                code = getattr(self, spec.name)
+                if code or not spec.since:
+                    yield code
             elif spec.nested() is not None:
                 value = getattr(self, spec.name)
                 for item in value if isinstance(value, list) else () if value is None else (value,):
