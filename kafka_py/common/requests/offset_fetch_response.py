@@ -5,8 +5,6 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/requests/OffsetFetchRespo
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.message import ErrorCoded, ErrorEntry, ListOf, Message, field
 from kafka_py.common.protocol.types.type import INT16, INT32, INT64, NULLABLE_STRING, STRING
@@ -37,10 +35,3 @@ class OffsetFetchResponse(ResponseMessage, ErrorCoded, key=ApiKeys.OFFSET_FETCH,
     throttle_time_ms: int = field(INT32, since=3, default=0)
     responses: list[Topic] = field(ListOf(Topic))
     error_code: int = field(INT16, since=2, default=0)
-
-    def error_codes(self) -> Iterator[int]:
-        """The codes of the partitions, and that of the whole where it is one: versions 0 and 1 have none."""
-        if self.error_code or not self.responses:
-            yield self.error_code
-        for topic in self.responses:
-            yield from topic.error_codes()

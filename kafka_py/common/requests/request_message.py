@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from kafka_py.common.protocol.message import ListOf, Message, MessageType, field
+from kafka_py.common.protocol.message import ListOf, Message, field
 from kafka_py.common.protocol.types.field import NO_DEFAULT
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import Parts
@@ -92,9 +92,7 @@ class RequestMessage(AbstractRequest, Message):
         return self.to_string(True)
 
 
-def _failed(
-    cls: MessageType, source: Any, error: ApiError, answered: Mapping[str, str], throttle_time_ms: int = 0
-) -> Any:
+def _failed(cls: Any, source: Any, error: ApiError, answered: Mapping[str, str], throttle_time_ms: int = 0) -> Any:
     """A message of ``cls`` that says ``error``; fields without a default are those that name what is answered.
 
     Lists that nothing here corresponds to are empty.
