@@ -1,49 +1,36 @@
 """A delegation token.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/CreateDelegationTokenResponse.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PRINCIPAL_NAME, PRINCIPAL_TYPE, THROTTLE_TIME_MS
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import BYTES, INT64, STRING
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-OWNER_KEY_NAME = "owner"
-ISSUE_TIMESTAMP_KEY_NAME = "issue_timestamp"
-EXPIRY_TIMESTAMP_NAME = "expiry_timestamp"
-MAX_TIMESTAMP_NAME = "max_timestamp"
-TOKEN_ID_KEY_NAME = "token_id"
-HMAC_KEY_NAME = "hmac"
-
-TOKEN_CREATE_RESPONSE_V0 = Schema(
-    ERROR_CODE,
-    Field(OWNER_KEY_NAME, Schema(PRINCIPAL_TYPE, PRINCIPAL_NAME)),
-    Field(ISSUE_TIMESTAMP_KEY_NAME, INT64, "When it was issued"),
-    Field(EXPIRY_TIMESTAMP_NAME, INT64, "When it expires unless renewed"),
-    Field(MAX_TIMESTAMP_NAME, INT64, "When it expires in any case"),
-    Field(TOKEN_ID_KEY_NAME, STRING, "The token's id"),
-    Field(HMAC_KEY_NAME, BYTES, "The token's signature"),
-    THROTTLE_TIME_MS,
-)
+from kafka_py.common.protocol.message import ErrorCoded, field
+from kafka_py.common.protocol.types.type import BYTES, INT16, INT32, INT64, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
+from kafka_py.common.requests.token_principal import TokenOwner
 
 
-class CreateDelegationTokenResponse(SchemaBackedResponse):
+def _nobody() -> TokenOwner:
+    """Whom an answer names as the owner where there is none: KafkaPrincipal.ANONYMOUS."""
+    return TokenOwner(principal_type="User", name="ANONYMOUS")
+
+
+class CreateDelegationTokenResponse(
+    ResponseMessage, ErrorCoded, key=ApiKeys.CREATE_DELEGATION_TOKEN, latest=2, flexible=2
+):
     """The token with its times.
 
     Mirrors: org.apache.kafka.common.requests.CreateDelegationTokenResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.CREATE_DELEGATION_TOKEN
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [TOKEN_CREATE_RESPONSE_V0]
+    error_code: int = field(INT16)
+    owner: TokenOwner = field(TokenOwner, default_factory=_nobody)
+    issue_timestamp: int = field(INT64, default=-1)
+    expiry_timestamp: int = field(INT64, "When it expires unless renewed", default=-1)
+    max_timestamp: int = field(INT64, "When it expires in any case", default=-1)
+    token_id: str = field(STRING, default="")
+    hmac: bytes | memoryview = field(BYTES, "The token's signature", default=b"")
+    throttle_time_ms: int = field(INT32, default=0)

@@ -1,37 +1,27 @@
 """Which groups were deleted.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DeleteGroupsResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DeleteGroupsResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, GROUP_ID, THROTTLE_TIME_MS
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-GROUP_ERROR_CODES_KEY_NAME = "group_error_codes"
-
-GROUP_ERROR_CODE = Schema(GROUP_ID, ERROR_CODE)
-
-DELETE_GROUPS_RESPONSE_V0 = Schema(THROTTLE_TIME_MS, Field(GROUP_ERROR_CODES_KEY_NAME, ArrayOf(GROUP_ERROR_CODE)))
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, field
+from kafka_py.common.protocol.types.type import INT16, INT32, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class DeleteGroupsResponse(SchemaBackedResponse):
+class DeleteGroupsResponse(ResponseMessage, key=ApiKeys.DELETE_GROUPS, latest=2, flexible=2):
     """An error by group.
 
     Mirrors: org.apache.kafka.common.requests.DeleteGroupsResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class GroupError(ErrorEntry):
+        """What became of a group."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.DELETE_GROUPS
+        group_id: str = field(STRING)
+        error_code: int = field(INT16)
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [DELETE_GROUPS_RESPONSE_V0]
+    throttle_time_ms: int = field(INT32, default=0)
+    group_error_codes: list[GroupError] = field(ListOf(GroupError))

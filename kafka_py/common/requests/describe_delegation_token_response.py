@@ -1,55 +1,37 @@
 """The delegation tokens there are.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DescribeDelegationTokenResponse.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PRINCIPAL_NAME, PRINCIPAL_TYPE, THROTTLE_TIME_MS
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import BYTES, INT64, STRING
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-TOKEN_DETAILS_KEY_NAME = "token_details"
-ISSUE_TIMESTAMP_KEY_NAME = "issue_timestamp"
-EXPIRY_TIMESTAMP_NAME = "expiry_timestamp"
-MAX_TIMESTAMP_NAME = "max_timestamp"
-TOKEN_ID_KEY_NAME = "token_id"
-HMAC_KEY_NAME = "hmac"
-OWNER_KEY_NAME = "owner"
-RENEWERS_KEY_NAME = "renewers"
-
-TOKEN_DETAILS_V0 = Schema(
-    Field(OWNER_KEY_NAME, Schema(PRINCIPAL_TYPE, PRINCIPAL_NAME)),
-    Field(ISSUE_TIMESTAMP_KEY_NAME, INT64, "When it was issued"),
-    Field(EXPIRY_TIMESTAMP_NAME, INT64, "When it expires unless renewed"),
-    Field(MAX_TIMESTAMP_NAME, INT64, "When it expires in any case"),
-    Field(TOKEN_ID_KEY_NAME, STRING, "The token's id"),
-    Field(HMAC_KEY_NAME, BYTES, "The token's signature"),
-    Field(RENEWERS_KEY_NAME, ArrayOf(Schema(PRINCIPAL_TYPE, PRINCIPAL_NAME))),
-)
-
-TOKEN_DESCRIBE_RESPONSE_V0 = Schema(
-    ERROR_CODE, Field(TOKEN_DETAILS_KEY_NAME, ArrayOf(TOKEN_DETAILS_V0)), THROTTLE_TIME_MS
-)
+from kafka_py.common.protocol.message import ErrorCoded, ListOf, Message, field
+from kafka_py.common.protocol.types.type import BYTES, INT16, INT32, INT64, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
+from kafka_py.common.requests.token_principal import TokenOwner, TokenPrincipal
 
 
-class DescribeDelegationTokenResponse(SchemaBackedResponse):
+class DescribeDelegationTokenResponse(
+    ResponseMessage, ErrorCoded, key=ApiKeys.DESCRIBE_DELEGATION_TOKEN, latest=2, flexible=2
+):
     """The tokens with their times and renewers.
 
     Mirrors: org.apache.kafka.common.requests.DescribeDelegationTokenResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class Token(Message):
+        """A token."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.DESCRIBE_DELEGATION_TOKEN
+        owner: TokenOwner = field(TokenOwner)
+        issue_timestamp: int = field(INT64)
+        expiry_timestamp: int = field(INT64, "When it expires unless renewed")
+        max_timestamp: int = field(INT64, "When it expires in any case")
+        token_id: str = field(STRING)
+        hmac: bytes | memoryview = field(BYTES, "The token's signature")
+        renewers: list[TokenPrincipal] = field(ListOf(TokenPrincipal))
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [TOKEN_DESCRIBE_RESPONSE_V0]
+    error_code: int = field(INT16)
+    token_details: list[Token] = field(ListOf(Token))
+    throttle_time_ms: int = field(INT32, default=0)

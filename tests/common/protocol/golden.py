@@ -45,7 +45,7 @@ def schema_of(message_class: Any, version: int) -> Any:
 
 def latest_declared(key: ApiKeys) -> int:
     """The last version that the key's messages are declared for."""
-    latest: int = getattr(key.request_class(), "LATEST", key.latest_version()) if key.latest_version() >= 0 else -1
+    latest: int = getattr(key.request_class(), "LATEST", key.latest_version())
     return latest
 
 
@@ -70,6 +70,9 @@ def golden() -> list[Golden]:
                     )
                 )
     return found
+
+
+ALL_KEYS = sorted(KEYS.values(), key=lambda key: key.id)
 
 
 def golden_of(key: ApiKeys) -> list[Golden]:
