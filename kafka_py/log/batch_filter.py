@@ -61,7 +61,7 @@ _KNOWN_ATTRIBUTES = 0x3F
 _NO_PRODUCER_ID = -1
 _NO_TIMESTAMP = -1
 
-# Batches wait for the look-up of their keys until so many bytes of records have come together.
+# Bytes of records that are gathered before their keys are looked up.
 _PENDING_BYTES = 4 * 1024 * 1024
 _YIELD_US = 1000
 

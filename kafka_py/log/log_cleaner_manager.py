@@ -55,7 +55,7 @@ LogCleaningAborted: Final = LogCleaningState("LogCleaningAborted")
 
 
 class LogCleaningPaused(LogCleaningState):
-    """Paused so many times; it goes on after as many calls of resume_cleaning.
+    """How often it was paused; it goes on after as many calls of resume_cleaning.
 
     Mirrors: kafka.log.LogCleaningPaused
     Differs: has the count, as from 2.1 on.

@@ -201,7 +201,7 @@ class LogManager(KafkaMetricsGroup):
         return self._current_default_config
 
     def resize_recovery_thread_pool(self, new_size: int) -> None:
-        """Use so many threads for each directory from the next loading or closing on."""
+        """Set the number of threads per directory, from the next loading or closing on."""
         self.info(
             "Resizing recovery thread pool size for each data dir from %d to %d",
             self._num_recovery_threads_per_data_dir,

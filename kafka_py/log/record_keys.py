@@ -30,7 +30,7 @@ _HEADER_SIZE = 61
 _MAGIC_AT = 16
 _NULL_LENGTH = 1  # the varint of -1
 
-# Other threads get the GIL after so many records: about every millisecond.
+# Records between two moments at which other threads get the GIL: about a millisecond.
 _RECORDS_PER_TURN = 2048
 
 

@@ -145,7 +145,7 @@ class EWMA:
         self._initialized = False  # volatile: holder of the meter's _lock
 
     def tick(self, events: float, intervals: int = 1) -> None:
-        """So many events in each of so many intervals of five seconds."""
+        """Count events that came evenly over a number of intervals of five seconds."""
         instant = events / (TICK_INTERVAL_NS / 1e9)
         if not self._initialized:
             self._rate = instant
@@ -541,7 +541,7 @@ class Timer(Metric):
             self._meter.mark()
 
     def update(self, duration_ms: float) -> None:
-        """It happened once and took so many ms."""
+        """Count one event, and the milliseconds it took."""
         if duration_ms >= 0:
             self._histogram.update(duration_ms)
             self._meter.mark()

@@ -109,10 +109,10 @@ class Processor(AbstractServerThread):
     Locks:   none of its own.
     Differs: the requests of one poll are queued together; a response is written while it is taken from the queue, and
         one that the socket took whole is completed at once, before the poll. A connection's error is one line, with its
-        stack once a minute or at DEBUG; Kafka logs two stacks for each. `close(connectionId)` is close_connection. Not
-        forgotten, as in Kafka: connections that are queued or closing at the end, or come after it (the acceptor had
-        chosen a processor that was then removed), are closed and give back their quota; a request that could not be
-        made gives back its memory.
+        stack once a minute or at DEBUG; Kafka logs two stacks for each. `close(connectionId)` is close_connection.
+        Kafka leaks what is given back here: connections that are queued or closing when the processor ends, or come
+        after it (the acceptor had chosen a processor that was then removed), are closed and give back their
+        quota; a request that could not be made gives back its memory.
     """
 
     IDLE_PERCENT_METRIC_NAME: ClassVar[str] = "IdlePercent"
@@ -539,7 +539,7 @@ class Processor(AbstractServerThread):
 
     @runs_on("network")
     def configure_new_connections(self) -> None:
-        """Register queued connections, only so many that those that are open are not kept waiting."""
+        """Register queued connections, a few at a time, lest those that are open wait."""
         processed = 0
         while processed < self._connection_queue_size and not self.new_connections.is_empty():
             channel = self.new_connections.poll()

@@ -458,7 +458,7 @@ class FetchSessionCache(KafkaMetricsGroup):
         """`eviction_ms`: how long a session must be unused to count as stale, and how long a new one is safe."""
         self._max_entries = max_entries
         self._eviction_ms = eviction_ms
-        # uses of a session in a row are noted so many ms apart
+        # ms between two uses of a session that are both noted
         self.touch_interval_ms = eviction_ms // 100
         self.lock = ReentrantLock()
         self._num_partitions = 0  # guarded by: lock

@@ -502,7 +502,7 @@ class KafkaApisRecords(KafkaApisMetadata):
     def fetch_offsets(
         self, log_manager: LogManager, topic_partition: TopicPartition, timestamp: int, max_num_offsets: int
     ) -> list[int]:
-        """Version 0: at most so many segment offsets at or before a time, highest first."""
+        """Version 0: segment offsets at or before a time, highest first, up to the number asked for."""
         log = log_manager.get_log(topic_partition)
         if log is not None:
             return self.fetch_offsets_before(log, timestamp, max_num_offsets)

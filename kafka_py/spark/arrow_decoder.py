@@ -67,10 +67,10 @@ SCHEMA_WITH_HEADERS = SCHEMA.append(HEADERS_FIELD)
 
 CHUNK_BYTES = 4 << 20
 _INT32 = struct.Struct(">i")
-# Uncompressed batches are decoded so many bytes at a time; their fields then fit the processor's caches.
+# Bytes of uncompressed batches that are decoded at a time; their fields then fit the processor's caches.
 _WINDOW_BYTES = 4 << 20
-# A segment is read into the first part of a buffer that is so many times as large. What is behind is touched only for a
-# batch larger than a chunk, so it takes no memory; but it makes room for the slot that _copied invents. Besides, glibc
+# The buffer for a segment is this many times as large, and the segment is read into its first part. What is behind is
+# touched only for a batch larger than a chunk, so it takes no memory; but it makes room for the slot that _copied invents. Besides, glibc
 # keeps freed memory up to twice the largest block it was ever given back: the next columns need no fresh pages.
 _ROOM = 4
 _SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, two lengths, header count

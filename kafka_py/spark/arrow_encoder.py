@@ -34,7 +34,7 @@ Bytes = npt.NDArray[np.uint8]
 DEFAULT_BATCH_SIZE = 16384
 # Bytes of the smallest record, and of the fields of a record without key, value and headers at most.
 _SMALLEST_RECORD, _SMALL_FIELDS = 7, 40
-# Batches are made in runs of about so many bytes: the arrays of a run stay in the processor's caches.
+# Bytes of a run, in which batches are made: the arrays of a run stay in the processor's caches.
 _RUN_BYTES = 2 << 20
 _MAX_OFFSET_DELTA = (1 << 31) - 1
 _PER_MILLISECOND = {"ms": 1, "us": 1_000, "ns": 1_000_000}

@@ -307,7 +307,7 @@ class KafkaOffsetRange(NamedTuple):
 
 
 class KafkaOffsetRangeCalculator:
-    """Splits ranges: none with more than so many offsets, and about so many in all.
+    """Splits ranges: none has more offsets than a limit, and there are about as many as wanted.
 
     Mirrors: org.apache.spark.sql.kafka010.KafkaOffsetRangeCalculator
     Left out: getLocatedRanges, getLocation -- Python data sources cannot name a host

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 Ints = npt.NDArray[np.int32]
 UInts = npt.NDArray[np.uint32]
-_FEW = 16  # keys; a step of numpy's costs about as much as so many words one by one
+_FEW = 16  # keys: to hash their words one by one costs about as much as one step of numpy's
 _SEED, _M, _R = 0x9747B28C, 0x5BD1E995, 24
 
 

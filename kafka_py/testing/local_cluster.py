@@ -167,7 +167,7 @@ class LocalBroker:
         return self
 
     def wait_until_it_knows(self, count: int) -> None:
-        """Wait until the controller has told it of so many brokers; RuntimeError when it ends or the time is up.
+        """Wait until the controller has told it of `count` brokers; RuntimeError when it ends or the time is up.
 
         Whoever asks earlier may be told of fewer, and librdkafka's admin client asks again only after seconds.
         """

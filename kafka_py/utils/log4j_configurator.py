@@ -100,7 +100,7 @@ def date_pattern(pattern: str) -> str:
 
 
 def _logger_name(record: logging.LogRecord, option: str | None) -> str:
-    """The name, or its last so many parts."""
+    """The name, or as many of its last parts as the pattern says."""
     return ".".join(record.name.split(".")[-int(option) :]) if option else record.name
 
 

@@ -87,7 +87,7 @@ class States(enum.Enum):
         return self.value
 
 
-# A request to watch again is cut in pieces of so many bytes: a server closes the connection on one above 1 MB.
+# Bytes of one request to watch again; more are cut in pieces: a server closes the connection on one above 1 MB.
 _SET_WATCHES_MAX_LENGTH = 128 * 1024
 
 _RECEIVE_BYTES = 64 * 1024
@@ -289,7 +289,7 @@ class _Connection(ConnectionHandler):  # type: ignore[misc]  # kazoo carries no 
         return super()._connect(host, hostip, port)
 
     def _read(self, length: int, timeout: float) -> bytes:
-        """The next so many bytes, with one look at the socket for all that are there."""
+        """The next `length` bytes, with one look at the socket for all that are there."""
         received = self._received
         while len(received) < length:
             with self._socket_error_handling():

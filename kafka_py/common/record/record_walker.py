@@ -55,15 +55,15 @@ for _high in range(128):
 # The number of a record that never comes.
 _NEVER = 1 << 62
 
-# After a run attempt that found little, so many records are walked one by one before the next attempt.
+# Records that are walked one by one after an attempt at a run that found little.
 _MIN_WORTHWHILE_RUN = 8
 
-# Between turns of so many records, or so much decompressed data, other threads get the GIL: about every millisecond,
-# because a yield costs about 60 us on Linux.
+# Records, and bytes of decompressed data, after which other threads get the GIL: about every millisecond, because a
+# yield costs about 60 us on Linux.
 _RECORDS_PER_TURN = 4096
 _BYTES_PER_YIELD = 1024 * 1024
 
-# Chunks are joined up to so much before they are walked: most batches are then walked in one go, and no run of equal
+# Bytes up to which chunks are joined before they are walked: most batches are then walked in one go, and no run of equal
 # records ends with a codec's block.
 _BYTES_PER_WALK = 256 * 1024
 
@@ -541,7 +541,7 @@ def _full_layout(data: bytes, start: int) -> tuple[list[int], int, int, int]:
 
 
 def _length_fields(data: bytes, start: int, at: int, count: int, fixed: list[int]) -> int:
-    """Note the places of so many length fields, with what they measure in between; return where that ends."""
+    """Note the places of `count` length fields, with what they measure in between; return where that ends."""
     for _ in range(count):
         length, after = _read_varint(data, at)
         fixed.extend(range(at - start, after - start))

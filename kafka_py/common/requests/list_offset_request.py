@@ -50,7 +50,7 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
     topics: list[Topic] = field(ListOf(Topic))
 
     class PartitionData(NamedTuple):
-        """What version 0 asks of a partition: up to so many segment starts before a time.
+        """What version 0 asks of a partition: starts of segments before a time, and how many at most.
 
         Mirrors: org.apache.kafka.common.requests.ListOffsetRequest.PartitionData
         """

@@ -32,7 +32,7 @@ class Time(ABC):
 
     @abstractmethod
     def sleep(self, ms: int) -> None:
-        """Let so many milliseconds pass."""
+        """Let milliseconds pass."""
 
 
 class SystemTime(Time):
@@ -54,7 +54,7 @@ class SystemTime(Time):
         return time.monotonic_ns() // 1_000_000
 
     def sleep(self, ms: int) -> None:
-        """Block the calling thread for so many milliseconds."""
+        """Block the calling thread for a number of milliseconds."""
         time.sleep(ms / 1000)
 
 

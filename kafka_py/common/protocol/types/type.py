@@ -122,7 +122,7 @@ def _show(o: Any) -> str:
 
 
 LONGEST_REPLACEABLE = 32767 // 3
-"""A string of up to so many bytes can be written again even if each of them was malformed and became U+FFFD."""
+"""Bytes of the longest string that can be written again even if each of them was malformed and became U+FFFD."""
 
 
 class StringType(Type):
