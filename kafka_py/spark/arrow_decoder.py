@@ -70,8 +70,9 @@ _INT32 = struct.Struct(">i")
 # Bytes of uncompressed batches that are decoded at a time; their fields then fit the processor's caches.
 _WINDOW_BYTES = 4 << 20
 # The buffer for a segment is this many times as large, and the segment is read into its first part. What is behind is
-# touched only for a batch larger than a chunk, so it takes no memory; but it makes room for the slot that _copied invents. Besides, glibc
-# keeps freed memory up to twice the largest block it was ever given back: the next columns need no fresh pages.
+# touched only for a batch larger than a chunk, so it takes no memory; but it makes room for the slot that _copied
+# invents. Besides, glibc keeps freed memory up to twice the largest block it was ever given back: the next columns need
+# no fresh pages.
 _ROOM = 4
 _SMALLEST_RECORD = 7  # bytes: length, attributes, two deltas, two lengths, header count
 _MAX_ARROW_OFFSET = (1 << 31) - 1

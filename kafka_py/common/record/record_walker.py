@@ -63,8 +63,8 @@ _MIN_WORTHWHILE_RUN = 8
 _RECORDS_PER_TURN = 4096
 _BYTES_PER_YIELD = 1024 * 1024
 
-# Bytes up to which chunks are joined before they are walked: most batches are then walked in one go, and no run of equal
-# records ends with a codec's block.
+# Bytes up to which chunks are joined before they are walked: most batches are then walked in one go, and no run of
+# equal records ends with a codec's block.
 _BYTES_PER_WALK = 256 * 1024
 
 # A record that does not fit into so much decompressed data is passed over field by field instead of being joined.
