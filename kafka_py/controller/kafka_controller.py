@@ -1,7 +1,7 @@
 """The controller: elected through /controller, it keeps every partition led and every broker informed.
 
 Election and failover are here, what each event does is in kafka_controller_events, the moving of partitions between
-brokers in kafka_controller_reassignment.
+brokers in kafka_controller_reassignment: the controller owns both.
 
 Mirrors: core/src/main/scala/kafka/controller/KafkaController.scala @ 1.1.1
 Posts:   why-fast-and-available (controller, failover order)
@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.errors import ControllerMovedException, IllegalStateException
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.controller import kafka_controller_events as events
 from kafka_py.controller.controller_channel_manager import ControllerBrokerRequestBatch, ControllerChannelManager
 from kafka_py.controller.controller_context import ControllerContext, PartitionAndReplica
 from kafka_py.controller.controller_event_manager import ControllerEventManager
-from kafka_py.controller.kafka_controller_events import KafkaControllerEvents
 from kafka_py.controller.kafka_controller_handlers import (
     BrokerChangeHandler,
     BrokerModificationsHandler,
@@ -62,7 +62,7 @@ if TYPE_CHECKING:
     from kafka_py.zk.zk_data import BrokerInfo
 
 
-class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaMetricsGroup):
+class KafkaController(KafkaMetricsGroup):
     """One per broker; active only on the broker whose id stands in /controller.
 
     Mirrors: kafka.controller.KafkaController
@@ -71,6 +71,27 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         names partitions that do not exist or have no leader yet, is logged and taken off the list. (The original
         fails the event and leaves the znode there, which blocks every later wish, or fails each failover.)
     """
+
+    # The events are its members, as in Scala.
+    AutoPreferredReplicaLeaderElection = events.AutoPreferredReplicaLeaderElection
+    ControlledShutdown = events.ControlledShutdown
+    LeaderAndIsrResponseReceived = events.LeaderAndIsrResponseReceived
+    TopicDeletionStopReplicaResponseReceived = events.TopicDeletionStopReplicaResponseReceived
+    Startup = events.Startup
+    BrokerChange = events.BrokerChange
+    BrokerModifications = events.BrokerModifications
+    TopicChange = events.TopicChange
+    LogDirEventNotification = events.LogDirEventNotification
+    PartitionModifications = events.PartitionModifications
+    TopicDeletion = events.TopicDeletion
+    PartitionReassignment = events.PartitionReassignment
+    PartitionReassignmentIsrChange = events.PartitionReassignmentIsrChange
+    IsrChangeNotification = events.IsrChangeNotification
+    PreferredReplicaLeaderElection = events.PreferredReplicaLeaderElection
+    ControllerChange = events.ControllerChange
+    Reelect = events.Reelect
+    RegisterBrokerAndReelect = events.RegisterBrokerAndReelect
+    Expire = events.Expire
 
     INITIAL_CONTROLLER_EPOCH = 1
     INITIAL_CONTROLLER_EPOCH_ZK_VERSION = 1
@@ -120,6 +141,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
             {},
             ControllerBrokerRequestBatch(self, self.state_change_logger),
         )  # thread: event
+        self.reassignment = KafkaControllerReassignment(self)  # thread: event
         self.controller_change_handler = ControllerChangeHandler(self, self.event_manager)
         self.broker_change_handler = BrokerChangeHandler(self, self.event_manager)
         self.broker_modifications_handlers: dict[int, BrokerModificationsHandler] = {}  # thread: event
@@ -233,6 +255,10 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
                 period=self.config.delegation_token_expiry_check_interval_ms,
             )
 
+    def _maybe_trigger_partition_reassignment(self, topic_partitions: Collection[TopicPartition]) -> None:
+        """Start moving those of the partitions that can be moved; all have to be in partitions_being_reassigned."""
+        self.reassignment.maybe_trigger_partition_reassignment(topic_partitions)
+
     def _schedule_auto_leader_rebalance_task(self, delay_ms: int) -> None:
         event = self.AutoPreferredReplicaLeaderElection(self)
         self.kafka_scheduler.schedule(
@@ -256,7 +282,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         self._global_partition_count = 0
         if self.token_clean_scheduler.is_started:
             self.token_clean_scheduler.shutdown()
-        self._unregister_partition_reassignment_isr_change_handlers()
+        self.reassignment.unregister_partition_reassignment_isr_change_handlers()
         self.partition_state_machine.shutdown()
         zk.unregister_z_node_child_change_handler(self.topic_change_handler.path)
         self.unregister_partition_modifications_handlers(list(self.partition_modifications_handlers))
@@ -284,7 +310,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         self.partition_state_machine.trigger_online_partition_state_change()
         for tp, reassignment in list(context.partitions_being_reassigned.items()):
             if set(reassignment.new_replicas) & set(new_brokers):
-                self._on_partition_reassignment(tp, reassignment)
+                self.reassignment.on_partition_reassignment(tp, reassignment)
         to_be_deleted = {r for r in replicas if self.topic_deletion_manager.is_topic_queued_up_for_deletion(r.topic)}
         if to_be_deleted:
             self.info(
@@ -410,7 +436,7 @@ class KafkaController(KafkaControllerEvents, KafkaControllerReassignment, KafkaM
         self._register_broker_modifications_handler(sorted(broker.id for broker in context.live_brokers))
         self._update_leader_and_isr_cache()
         self._start_channel_manager()
-        self._initialize_partition_reassignment()
+        self.reassignment.initialize_partition_reassignment()
         self.info("Currently active brokers in the cluster: %s", context.live_broker_ids)
         self.info("Currently shutting brokers in the cluster: %s", context.shutting_down_broker_ids)
         self.info("Current list of topics in the cluster: %s", context.all_topics)

@@ -19,7 +19,7 @@ Mirrors: the reassignment methods of core/src/main/scala/kafka/controller/KafkaC
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 from kafka_py.common.errors import (
     AdminOperationException,
@@ -46,14 +46,7 @@ from kafka_py.zookeeper.keeper_exception import Code, KeeperException
 
 if TYPE_CHECKING:
     from kafka_py.common.topic_partition import TopicPartition
-    from kafka_py.controller.controller_channel_manager import ControllerBrokerRequestBatch
-    from kafka_py.controller.controller_context import ControllerContext
-    from kafka_py.controller.controller_event_manager import ControllerEventManager
     from kafka_py.controller.kafka_controller import KafkaController
-    from kafka_py.controller.partition_state_machine import PartitionStateMachine
-    from kafka_py.controller.replica_state_machine import ReplicaStateMachine
-    from kafka_py.controller.state_change_logger import StateChangeLogger
-    from kafka_py.controller.topic_deletion_manager import TopicDeletionManager
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
 
@@ -77,39 +70,37 @@ class ReassignedPartitionsContext:
 
 
 class KafkaControllerReassignment(Logging):
-    """Mix-in of KafkaController: the state of a reassignment is in its ControllerContext.partitions_being_reassigned.
+    """What the controller does to bring a partition to other brokers.
 
+    The state of a move is in ControllerContext.partitions_being_reassigned.
+
+    Mirrors: the methods of kafka.controller.KafkaController whose names speak of reassignment
     Thread:  controller-event-thread.
     Differs: a list of new replicas that is empty, or names a broker twice or a negative id, is refused as by later
         Kafka: with an empty one all replicas would count as caught up, and every copy would be deleted.
     """
 
-    zk_client: KafkaZkClient
-    controller_context: ControllerContext
-    event_manager: ControllerEventManager
-    topic_deletion_manager: TopicDeletionManager
-    replica_state_machine: ReplicaStateMachine
-    partition_state_machine: PartitionStateMachine
-    broker_request_batch: ControllerBrokerRequestBatch
-    state_change_logger: StateChangeLogger
+    logger_name = "kafka.controller.KafkaController"
 
-    if TYPE_CHECKING:  # what the mix-in needs of KafkaController
+    def __init__(self, controller: KafkaController) -> None:
+        """Part of the controller, whose state machines and request batch exist already."""
+        self.log_ident = controller.log_ident
+        self._controller = controller
+        self._context = controller.controller_context
+        self._zk_client = controller.zk_client
+        self._topic_deletion_manager = controller.topic_deletion_manager
+        self._replica_state_machine = controller.replica_state_machine
+        self._partition_state_machine = controller.partition_state_machine
+        self._broker_request_batch = controller.broker_request_batch
+        self._state_change_logger = controller.state_change_logger
 
-        @property
-        def epoch(self) -> int: ...
-        def send_update_metadata_request(
-            self, brokers: Collection[int], partitions: Collection[TopicPartition] = ()
-        ) -> None: ...
-        def handle_illegal_state(self, e: IllegalStateException) -> None: ...
-        def watch_for_partition_reassignment(self) -> None: ...
-
-    def _on_partition_reassignment(
+    def on_partition_reassignment(
         self,
         topic_partition: TopicPartition,
         reassigned_partition_context: ReassignedPartitionsContext,
     ) -> None:
         """Called when the move starts, and again whenever the ISR or the brokers have changed, until it is complete."""
-        context = self.controller_context
+        context = self._context
         reassigned = reassigned_partition_context.new_replicas
         named = ",".join(map(str, reassigned))
         if not self._are_replicas_in_isr(topic_partition, reassigned):
@@ -136,7 +127,7 @@ class KafkaControllerReassignment(Logging):
         # 4. All of RAR are in the ISR.  5. RAR -> OnlineReplica.
         old_replicas = set(context.partition_replica_assignment[topic_partition]) - set(reassigned)
         for id in reassigned:
-            self.replica_state_machine.handle_state_changes([PartitionAndReplica(topic_partition, id)], OnlineReplica)
+            self._replica_state_machine.handle_state_changes([PartitionAndReplica(topic_partition, id)], OnlineReplica)
         # 6. AR = RAR in memory.  7. A leader out of RAR, or at least a new leader epoch.
         self._move_reassigned_partition_leader_if_required(topic_partition, reassigned_partition_context)
         # 8. OAR - RAR -> OfflineReplica (out of the ISR).  9. -> NonExistentReplica (deleted on disk).
@@ -144,18 +135,20 @@ class KafkaControllerReassignment(Logging):
         # 10. AR = RAR in ZooKeeper.  11. The wish is fulfilled.  12. Everybody gets the new metadata.
         self._update_assigned_replicas_for_partition(topic_partition, reassigned)
         self._remove_partition_from_reassigned_partitions(topic_partition)
-        self.send_update_metadata_request(sorted(context.live_or_shutting_down_broker_ids), {topic_partition})
-        self.topic_deletion_manager.resume_deletion_for_topics({topic_partition.topic})
+        self._controller.send_update_metadata_request(
+            sorted(context.live_or_shutting_down_broker_ids), {topic_partition}
+        )
+        self._topic_deletion_manager.resume_deletion_for_topics({topic_partition.topic})
 
-    def _maybe_trigger_partition_reassignment(self, topic_partitions: Collection[TopicPartition]) -> None:
+    def maybe_trigger_partition_reassignment(self, topic_partitions: Collection[TopicPartition]) -> None:
         """Start what can be started; drop what is pointless.
 
         All wishes must be in partitions_being_reassigned before this is called, or the znode would be deleted with
         the first that ends. Raises IllegalStateException for a partition that is not in there.
         """
-        context = self.controller_context
+        context = self._context
         for tp in topic_partitions:
-            if self.topic_deletion_manager.is_topic_queued_up_for_deletion(tp.topic):
+            if self._topic_deletion_manager.is_topic_queued_up_for_deletion(tp.topic):
                 self.error("Skipping reassignment of %s since the topic is currently being deleted", tp)
                 self._remove_partition_from_reassigned_partitions(tp)
                 continue
@@ -184,37 +177,37 @@ class KafkaControllerReassignment(Logging):
             else:
                 try:
                     self.info("Handling reassignment of partition %s to new replicas %s", tp, named)
-                    reassignment.register_reassign_isr_change_handler(self.zk_client)
-                    self.topic_deletion_manager.mark_topic_ineligible_for_deletion({tp.topic})
-                    self._on_partition_reassignment(tp, reassignment)
+                    reassignment.register_reassign_isr_change_handler(self._zk_client)
+                    self._topic_deletion_manager.mark_topic_ineligible_for_deletion({tp.topic})
+                    self.on_partition_reassignment(tp, reassignment)
                 except Exception as e:  # noqa: BLE001 -- the admin client must not wait for ever
                     self.error("Error completing reassignment of partition %s", tp, exc=e)
                     self._remove_partition_from_reassigned_partitions(tp)
 
-    def _initialize_partition_reassignment(self) -> None:
-        wanted = self.zk_client.get_partition_reassignment
+    def initialize_partition_reassignment(self) -> None:
+        wanted = self._zk_client.get_partition_reassignment
         self.info("Partitions being reassigned: %s", wanted)
         self.add_partitions_being_reassigned(wanted)
         if not wanted:
-            self.watch_for_partition_reassignment()  # there may be a znode that names nothing
+            self._controller.watch_for_partition_reassignment()  # there may be a znode that names nothing
 
     def drop_partition_reassignment(self) -> None:
         """Take away a znode that names no partition: it would keep every later wish out."""
         self.info("No partitions need to be reassigned. Deleting zk path %s", ReassignPartitionsZNode.path)
-        self.zk_client.delete_partition_reassignment()
+        self._zk_client.delete_partition_reassignment()
         # The watch was used up: this event sets it anew, so that the next wish is seen.
-        self.watch_for_partition_reassignment()
+        self._controller.watch_for_partition_reassignment()
 
     def add_partitions_being_reassigned(self, wanted: Mapping[TopicPartition, Sequence[int]]) -> None:
         """Remember the wishes, each with a watch (not set yet) on its partition's ISR."""
-        controller = cast("KafkaController", self)
+        controller = self._controller
         for tp, replicas in wanted.items():
             handler = PartitionReassignmentIsrChangeHandler(controller, controller.event_manager, tp)
             context = ReassignedPartitionsContext(list(replicas), handler)
-            controller.controller_context.partitions_being_reassigned[tp] = context
+            self._context.partitions_being_reassigned[tp] = context
 
     def _are_replicas_in_isr(self, partition: TopicPartition, replicas: Collection[int]) -> bool:
-        state = self.zk_client.get_topic_partition_states([partition]).get(partition)
+        state = self._zk_client.get_topic_partition_states([partition]).get(partition)
         return state is not None and set(replicas) <= set(state.leader_and_isr.isr)
 
     def _move_reassigned_partition_leader_if_required(
@@ -222,7 +215,7 @@ class KafkaControllerReassignment(Logging):
         topic_partition: TopicPartition,
         reassigned_partition_context: ReassignedPartitionsContext,
     ) -> None:
-        context = self.controller_context
+        context = self._context
         reassigned = reassigned_partition_context.new_replicas
         leader = context.partition_leadership_info[topic_partition].leader_and_isr.leader
         # The cache gets the new list first: it goes out with the LeaderAndIsr and keeps old replicas out of the ISR.
@@ -253,7 +246,7 @@ class KafkaControllerReassignment(Logging):
                 topic_partition,
                 named,
             )
-        self.partition_state_machine.handle_state_changes(
+        self._partition_state_machine.handle_state_changes(
             [topic_partition], OnlinePartition, ReassignPartitionLeaderElectionStrategy
         )
 
@@ -262,29 +255,27 @@ class KafkaControllerReassignment(Logging):
     ) -> None:
         replicas = [PartitionAndReplica(topic_partition, id) for id in sorted(old_replicas)]
         for state in (OfflineReplica, ReplicaDeletionStarted, ReplicaDeletionSuccessful, NonExistentReplica):
-            self.replica_state_machine.handle_state_changes(replicas, state)
+            self._replica_state_machine.handle_state_changes(replicas, state)
 
     def _update_assigned_replicas_for_partition(self, partition: TopicPartition, replicas: Sequence[int]) -> None:
         assignment = {
-            tp: ids
-            for tp, ids in self.controller_context.partition_replica_assignment.items()
-            if tp.topic == partition.topic
+            tp: ids for tp, ids in self._context.partition_replica_assignment.items() if tp.topic == partition.topic
         }
         assignment[partition] = list(replicas)
-        response = self.zk_client.set_topic_assignment_raw(partition.topic, assignment)
+        response = self._zk_client.set_topic_assignment_raw(partition.topic, assignment)
         if response.result_code == Code.NONODE:
             raise IllegalStateException(f"Topic {partition.topic} doesn't exist")
         if response.result_code != Code.OK:
             raise KafkaException(str(response.failure)) from response.failure
         named = ",".join(map(str, replicas))
         self.info("Updated assigned replicas for partition %s being reassigned to %s", partition, named)
-        self.controller_context.partition_replica_assignment[partition] = list(replicas)
+        self._context.partition_replica_assignment[partition] = list(replicas)
 
     def _start_new_replicas_for_reassigned_partition(
         self, topic_partition: TopicPartition, new_replicas: Collection[int]
     ) -> None:
         for id in sorted(new_replicas):
-            self.replica_state_machine.handle_state_changes([PartitionAndReplica(topic_partition, id)], NewReplica)
+            self._replica_state_machine.handle_state_changes([PartitionAndReplica(topic_partition, id)], NewReplica)
 
     def _update_leader_epoch_and_send_request(
         self,
@@ -292,7 +283,7 @@ class KafkaControllerReassignment(Logging):
         replicas_to_receive_request: Sequence[int],
         new_assigned_replicas: Sequence[int],
     ) -> None:
-        log = self.state_change_logger.with_controller_epoch(self.controller_context.epoch)
+        log = self._state_change_logger.with_controller_epoch(self._context.epoch)
         named = ",".join(map(str, new_assigned_replicas))
         updated = self._update_leader_epoch(partition)
         if updated is None:
@@ -304,13 +295,13 @@ class KafkaControllerReassignment(Logging):
             )
             return
         try:
-            self.broker_request_batch.new_batch()
-            self.broker_request_batch.add_leader_and_isr_request_for_brokers(
+            self._broker_request_batch.new_batch()
+            self._broker_request_batch.add_leader_and_isr_request_for_brokers(
                 replicas_to_receive_request, partition, updated, new_assigned_replicas, is_new=False
             )
-            self.broker_request_batch.send_requests_to_brokers(self.controller_context.epoch)
+            self._broker_request_batch.send_requests_to_brokers(self._context.epoch)
         except IllegalStateException as e:
-            self.handle_illegal_state(e)
+            self._controller.handle_illegal_state(e)
         log.trace(
             "Sent LeaderAndIsr request %s with new assigned replica list %s to leader %s for partition being "
             "reassigned %s",
@@ -324,46 +315,46 @@ class KafkaControllerReassignment(Logging):
         """Write the partition's state with the next leader epoch and the rest as it is; retried until it sticks."""
         self.debug("Updating leader epoch for partition %s", partition)
         while True:
-            current = self.zk_client.get_topic_partition_states([partition]).get(partition)
+            current = self._zk_client.get_topic_partition_states([partition]).get(partition)
             if current is None:
                 raise IllegalStateException(
                     f"Cannot update leader epoch for partition {partition} as leaderAndIsr path is empty. This could "
                     "mean we somehow tried to reassign a partition that doesn't exist"
                 )
-            if current.controller_epoch > self.epoch:
+            if current.controller_epoch > self._context.epoch:
                 raise StateChangeFailedException(
                     "Leader and isr path written by another controller. This probably means the current controller "
-                    f"with epoch {self.epoch} went through a soft failure and another controller was elected with "
-                    f"epoch {current.controller_epoch}. Aborting state change by this controller"
+                    f"with epoch {self._context.epoch} went through a soft failure and another controller was elected "
+                    f"with epoch {current.controller_epoch}. Aborting state change by this controller"
                 )
             new_state = current.leader_and_isr.new_epoch_and_zk_version
-            result = self.zk_client.update_leader_and_isr({partition: new_state}, self.epoch)
+            result = self._zk_client.update_leader_and_isr({partition: new_state}, self._context.epoch)
             if partition in result.successful_partitions:
                 written = result.successful_partitions[partition]
                 self.info("Updated leader epoch for partition %s to %s", partition, written.leader_epoch)
-                return LeaderIsrAndControllerEpoch(written, self.epoch)
+                return LeaderIsrAndControllerEpoch(written, self._context.epoch)
             if partition in result.failed_partitions:
                 raise result.failed_partitions[partition]
 
-    def _unregister_partition_reassignment_isr_change_handlers(self) -> None:
-        for reassignment in self.controller_context.partitions_being_reassigned.values():
-            reassignment.unregister_reassign_isr_change_handler(self.zk_client)
+    def unregister_partition_reassignment_isr_change_handlers(self) -> None:
+        for reassignment in self._context.partitions_being_reassigned.values():
+            reassignment.unregister_reassign_isr_change_handler(self._zk_client)
 
     def _remove_partition_from_reassigned_partitions(self, topic_partition: TopicPartition) -> None:
         """Take the wish off the znode, and the znode away when it was the last one."""
-        being_reassigned = self.controller_context.partitions_being_reassigned
+        being_reassigned = self._context.partitions_being_reassigned
         if topic_partition in being_reassigned:
-            being_reassigned[topic_partition].unregister_reassign_isr_change_handler(self.zk_client)
+            being_reassigned[topic_partition].unregister_reassign_isr_change_handler(self._zk_client)
         left = {tp: context.new_replicas for tp, context in being_reassigned.items() if tp != topic_partition}
         self.info("Removing partition %s from the list of reassigned partitions in zookeeper", topic_partition)
         if not left:
             self.info("No more partitions need to be reassigned. Deleting zk path %s", ReassignPartitionsZNode.path)
-            self.zk_client.delete_partition_reassignment()
+            self._zk_client.delete_partition_reassignment()
             # The watch was used up: this event sets it anew, so that the next wish is seen.
-            self.watch_for_partition_reassignment()
+            self._controller.watch_for_partition_reassignment()
         else:
             try:
-                self.zk_client.set_or_create_partition_reassignment(left)
+                self._zk_client.set_or_create_partition_reassignment(left)
             except KeeperException as e:
                 raise AdminOperationException(str(e)) from e
         being_reassigned.pop(topic_partition, None)
