@@ -106,7 +106,7 @@ class TopicCommand(Logging):
             self.delete_topic(client, opts)
 
     def _get_topics(self, zk_client: KafkaZkClient, opts: TopicCommandOptions) -> list[str]:
-        return select_topics(zk_client.get_all_topics_in_cluster, opts.options.topic)
+        return select_topics(zk_client.get_all_topics_in_cluster(), opts.options.topic)
 
     def create_topic(self, zk_client: KafkaZkClient, opts: TopicCommandOptions) -> None:
         """Create the topic; one that exists is an error unless --if-not-exists was given."""
@@ -211,7 +211,7 @@ class TopicCommand(Logging):
 
     def describe_topic(self, zk_client: KafkaZkClient, opts: TopicCommandOptions) -> None:
         """Print a line for each topic that matches, and one for each of its partitions."""
-        live_brokers = {broker.id for broker in zk_client.get_all_brokers_in_cluster}
+        live_brokers = {broker.id for broker in zk_client.get_all_brokers_in_cluster()}
         admin_zk_client = AdminZkClient(zk_client)
         for topic in self._get_topics(zk_client, opts):
             assignment = zk_client.get_partition_assignment_for_topics([topic]).get(topic)

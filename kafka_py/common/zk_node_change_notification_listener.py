@@ -69,7 +69,7 @@ class ZkNodeChangeNotificationListener(Logging):
     def init(self) -> None:
         """Begin to listen, and process what is there already."""
         self._zk_client.register_state_change_handler(self._zk_state_change_handler)
-        self._zk_client.register_z_node_child_change_handler(self._change_notification_handler)
+        self._zk_client.register_znode_child_change_handler(self._change_notification_handler)
         self._add_change_notification()
         self._thread.start()
 
@@ -77,7 +77,7 @@ class ZkNodeChangeNotificationListener(Logging):
         """Stop listening, and end the thread."""
         self._is_closed.set(True)
         self._zk_client.unregister_state_change_handler(self._zk_state_change_handler.name)
-        self._zk_client.unregister_z_node_child_change_handler(self._change_notification_handler.path)
+        self._zk_client.unregister_znode_child_change_handler(self._change_notification_handler.path)
         self._queue.clear()
         self._thread.shutdown()
 

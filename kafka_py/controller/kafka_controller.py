@@ -221,9 +221,9 @@ class KafkaController(KafkaMetricsGroup):
             self.log_dir_event_notification_handler,
             self.isr_change_notification_handler,
         ):
-            self.zk_client.register_z_node_child_change_handler(child_handler)
+            self.zk_client.register_znode_child_change_handler(child_handler)
         for node_handler in (self.preferred_replica_election_handler, self.partition_reassignment_handler):
-            self.zk_client.register_z_node_change_handler_and_check_existence(node_handler)
+            self.zk_client.register_znode_change_handler_and_check_existence(node_handler)
         self.info("Deleting log dir event notifications")
         self.zk_client.delete_log_dir_event_notifications()
         self.info("Deleting isr change notifications")
@@ -269,10 +269,10 @@ class KafkaController(KafkaMetricsGroup):
         """Undo the failover: watches, schedulers, state machines, send threads, context."""
         self.debug("Resigning")
         zk = self.zk_client
-        zk.unregister_z_node_child_change_handler(self.isr_change_notification_handler.path)
-        zk.unregister_z_node_change_handler(self.partition_reassignment_handler.path)
-        zk.unregister_z_node_change_handler(self.preferred_replica_election_handler.path)
-        zk.unregister_z_node_child_change_handler(self.log_dir_event_notification_handler.path)
+        zk.unregister_znode_child_change_handler(self.isr_change_notification_handler.path)
+        zk.unregister_znode_change_handler(self.partition_reassignment_handler.path)
+        zk.unregister_znode_change_handler(self.preferred_replica_election_handler.path)
+        zk.unregister_znode_child_change_handler(self.log_dir_event_notification_handler.path)
         self._unregister_broker_modifications_handler(list(self.broker_modifications_handlers))
         self.topic_deletion_manager.reset()
         self.kafka_scheduler.shutdown()
@@ -284,11 +284,11 @@ class KafkaController(KafkaMetricsGroup):
             self.token_clean_scheduler.shutdown()
         self.reassignment.unregister_partition_reassignment_isr_change_handlers()
         self.partition_state_machine.shutdown()
-        zk.unregister_z_node_child_change_handler(self.topic_change_handler.path)
+        zk.unregister_znode_child_change_handler(self.topic_change_handler.path)
         self.unregister_partition_modifications_handlers(list(self.partition_modifications_handlers))
-        zk.unregister_z_node_child_change_handler(self.topic_deletion_handler.path)
+        zk.unregister_znode_child_change_handler(self.topic_deletion_handler.path)
         self.replica_state_machine.shutdown()
-        zk.unregister_z_node_child_change_handler(self.broker_change_handler.path)
+        zk.unregister_znode_child_change_handler(self.broker_change_handler.path)
         self._reset_controller_context()
         self.info("Resigned")
 
@@ -327,7 +327,7 @@ class KafkaController(KafkaMetricsGroup):
         self.debug("Register BrokerModifications handler for %s", broker_ids)
         for broker_id in broker_ids:
             handler = BrokerModificationsHandler(self, self.event_manager, broker_id)
-            self.zk_client.register_z_node_change_handler_and_check_existence(handler)
+            self.zk_client.register_znode_change_handler_and_check_existence(handler)
             self.broker_modifications_handlers[broker_id] = handler
 
     def _unregister_broker_modifications_handler(self, broker_ids: Iterable[int]) -> None:
@@ -335,7 +335,7 @@ class KafkaController(KafkaMetricsGroup):
         for broker_id in broker_ids:
             handler = self.broker_modifications_handlers.pop(broker_id, None)
             if handler is not None:
-                self.zk_client.unregister_z_node_change_handler(handler.path)
+                self.zk_client.unregister_znode_change_handler(handler.path)
 
     def on_broker_failure(self, dead_brokers: Collection[int]) -> None:
         self.info("Broker failure callback for %s", ",".join(map(str, dead_brokers)))
@@ -426,9 +426,9 @@ class KafkaController(KafkaMetricsGroup):
 
     def _initialize_controller_context(self) -> None:
         context, zk = self.controller_context, self.zk_client
-        context.set_live_broker_and_epochs(zk.get_all_broker_and_epochs_in_cluster)
+        context.set_live_broker_and_epochs(zk.get_all_broker_and_epochs_in_cluster())
         self.info("Initialized broker epochs cache: %s", context.live_broker_id_and_epochs)
-        context.all_topics = set(zk.get_all_topics_in_cluster)
+        context.all_topics = set(zk.get_all_topics_in_cluster())
         self.register_partition_modifications_handlers(sorted(context.all_topics))
         context.partition_replica_assignment.replace(zk.get_replica_assignment_for_topics(context.all_topics))
         context.partition_leadership_info.clear()
@@ -444,7 +444,7 @@ class KafkaController(KafkaMetricsGroup):
     def _fetch_pending_preferred_replica_elections(self) -> set[TopicPartition]:
         """The wishes under /admin/preferred_replica_election that are neither fulfilled nor pointless."""
         context = self.controller_context
-        wanted = set(self.zk_client.get_preferred_replica_election)
+        wanted = set(self.zk_client.get_preferred_replica_election())
         completed = set()
         for tp in wanted:
             replicas = context.partition_replica_assignment.get(tp)
@@ -479,7 +479,7 @@ class KafkaController(KafkaMetricsGroup):
     def _fetch_topic_deletions_in_progress(self) -> tuple[set[str], set[str]]:
         """(topics to be deleted, topics that cannot be now: a replica is offline or a reassignment runs)."""
         context = self.controller_context
-        to_be_deleted = set(self.zk_client.get_topic_deletions)
+        to_be_deleted = set(self.zk_client.get_topic_deletions())
         with_offline_replicas = {
             tp.topic
             for tp, replicas in context.partition_replica_assignment.items()
@@ -512,16 +512,16 @@ class KafkaController(KafkaMetricsGroup):
             handler = PartitionModificationsHandler(self, self.event_manager, topic)
             self.partition_modifications_handlers[topic] = handler
         for handler in self.partition_modifications_handlers.values():
-            self.zk_client.register_z_node_change_handler(handler)
+            self.zk_client.register_znode_change_handler(handler)
 
     def unregister_partition_modifications_handlers(self, topics: Collection[str]) -> None:
         for topic in topics:
             handler = self.partition_modifications_handlers.pop(topic, None)
             if handler is not None:
-                self.zk_client.unregister_z_node_change_handler(handler.path)
+                self.zk_client.unregister_znode_change_handler(handler.path)
 
     def _read_controller_epoch_from_zoo_keeper(self) -> None:
-        found = self.zk_client.get_controller_epoch
+        found = self.zk_client.get_controller_epoch()
         if found is not None:
             epoch, stat = found
             self.controller_context.epoch = epoch
@@ -643,7 +643,7 @@ class KafkaController(KafkaMetricsGroup):
             self._trigger_controller_move()
 
     def _controller_in_zk(self) -> int:
-        id = self.zk_client.get_controller_id
+        id = self.zk_client.get_controller_id()
         return -1 if id is None else id
 
     def resign_if_no_longer_active(self, was_active_before_change: bool) -> None:

@@ -194,7 +194,7 @@ class Startup(OnController):
 
     def process(self) -> None:
         controller = self.controller
-        controller.zk_client.register_z_node_change_handler_and_check_existence(controller.controller_change_handler)
+        controller.zk_client.register_znode_change_handler_and_check_existence(controller.controller_change_handler)
         controller.elect()
 
 
@@ -211,7 +211,7 @@ class BrokerChange(OnController):
         controller, context = self.controller, self.controller.controller_context
         if not controller.is_active:
             return
-        current = controller.zk_client.get_all_broker_and_epochs_in_cluster
+        current = controller.zk_client.get_all_broker_and_epochs_in_cluster()
         epochs = {broker.id: epoch for broker, epoch in current.items()}
         known = context.live_broker_id_and_epochs
         new = sorted(epochs.keys() - known.keys())
@@ -285,7 +285,7 @@ class TopicChange(OnController):
         controller, context = self.controller, self.controller.controller_context
         if not controller.is_active:
             return
-        topics = set(controller.zk_client.get_all_topics_in_cluster)
+        topics = set(controller.zk_client.get_all_topics_in_cluster())
         new = topics - context.all_topics
         deleted = context.all_topics - topics
         context.all_topics = topics
@@ -311,7 +311,7 @@ class LogDirEventNotification(OnController):
         controller = self.controller
         if not controller.is_active:
             return
-        sequence_numbers = controller.zk_client.get_all_log_dir_event_notifications
+        sequence_numbers = controller.zk_client.get_all_log_dir_event_notifications()
         try:
             broker_ids = controller.zk_client.get_broker_ids_from_log_dir_events(sequence_numbers)
             controller.on_broker_log_dir_failure(broker_ids)
@@ -355,7 +355,7 @@ class TopicDeletion(OnController):
         controller, context = self.controller, self.controller.controller_context
         if not controller.is_active:
             return
-        topics = set(controller.zk_client.get_topic_deletions)
+        topics = set(controller.zk_client.get_topic_deletions())
         controller.debug("Delete topics listener fired for topics %s to be deleted", topics)
         unknown = topics - context.all_topics
         if unknown:
@@ -388,8 +388,8 @@ class PartitionReassignment(OnController):
             return
         # Setting the watch tells whether the node is there as well, so a later wish is seen in any case.
         handler = controller.partition_reassignment_handler
-        if controller.zk_client.register_z_node_change_handler_and_check_existence(handler):
-            wanted = controller.zk_client.get_partition_reassignment
+        if controller.zk_client.register_znode_change_handler_and_check_existence(handler):
+            wanted = controller.zk_client.get_partition_reassignment()
             controller.reassignment.add_partitions_being_reassigned(wanted)
             controller._maybe_trigger_partition_reassignment(set(wanted))
             if not wanted and not controller.controller_context.partitions_being_reassigned:
@@ -438,7 +438,7 @@ class IsrChangeNotification(OnController):
         controller = self.controller
         if not controller.is_active:
             return
-        sequence_numbers = controller.zk_client.get_all_isr_change_notifications
+        sequence_numbers = controller.zk_client.get_all_isr_change_notifications()
         try:
             partitions = controller.zk_client.get_partitions_from_isr_change_notifications(sequence_numbers)
             if partitions:
@@ -463,8 +463,8 @@ class PreferredReplicaLeaderElection(OnController):
         if not controller.is_active:
             return
         handler = controller.preferred_replica_election_handler
-        if controller.zk_client.register_z_node_change_handler_and_check_existence(handler):
-            partitions = set(controller.zk_client.get_preferred_replica_election)
+        if controller.zk_client.register_znode_change_handler_and_check_existence(handler):
+            partitions = set(controller.zk_client.get_preferred_replica_election())
             deletion = controller.topic_deletion_manager
             being_deleted = {tp for tp in partitions if deletion.is_topic_queued_up_for_deletion(tp.topic)}
             if being_deleted:
@@ -489,7 +489,7 @@ class ControllerChange(OnController):
     def process(self) -> None:
         controller = self.controller
         was_active = controller.is_active
-        controller.zk_client.register_z_node_change_handler_and_check_existence(controller.controller_change_handler)
+        controller.zk_client.register_znode_change_handler_and_check_existence(controller.controller_change_handler)
         controller.active_controller_id = controller._controller_in_zk()
         controller.resign_if_no_longer_active(was_active)
 

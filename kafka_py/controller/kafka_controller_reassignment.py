@@ -63,10 +63,10 @@ class ReassignedPartitionsContext:
         self.reassign_isr_change_handler = reassign_isr_change_handler
 
     def register_reassign_isr_change_handler(self, zk_client: KafkaZkClient) -> None:
-        zk_client.register_z_node_change_handler(self.reassign_isr_change_handler)
+        zk_client.register_znode_change_handler(self.reassign_isr_change_handler)
 
     def unregister_reassign_isr_change_handler(self, zk_client: KafkaZkClient) -> None:
-        zk_client.unregister_z_node_change_handler(self.reassign_isr_change_handler.path)
+        zk_client.unregister_znode_change_handler(self.reassign_isr_change_handler.path)
 
 
 class KafkaControllerReassignment(Logging):
@@ -185,7 +185,7 @@ class KafkaControllerReassignment(Logging):
                     self._remove_partition_from_reassigned_partitions(tp)
 
     def initialize_partition_reassignment(self) -> None:
-        wanted = self._zk_client.get_partition_reassignment
+        wanted = self._zk_client.get_partition_reassignment()
         self.info("Partitions being reassigned: %s", wanted)
         self.add_partitions_being_reassigned(wanted)
         if not wanted:

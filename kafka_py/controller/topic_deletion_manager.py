@@ -171,7 +171,7 @@ class TopicDeletionManager(Logging):
         self.topics_to_be_deleted.discard(topic)
         self.partitions_to_be_deleted.difference_update(partitions)
         self._zk_client.delete_topic_configs([topic])
-        self._zk_client.delete_topic_z_node(topic)
+        self._zk_client.delete_topic_znode(topic)
         self._zk_client.delete_topic_deletions([topic])
         self.controller_context.remove_topic(topic)
 

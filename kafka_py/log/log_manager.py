@@ -154,7 +154,7 @@ class LogManager(KafkaMetricsGroup):
 
         default_props = KafkaServer.copy_kafka_config_to_log(config)
         default_log_config = LogConfig(default_props)
-        topic_configs, failed = zk_client.get_log_configs(zk_client.get_all_topics_in_cluster, default_props)
+        topic_configs, failed = zk_client.get_log_configs(zk_client.get_all_topics_in_cluster(), default_props)
         for error in failed.values():
             raise error
         return cls(

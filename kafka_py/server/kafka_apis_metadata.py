@@ -146,7 +146,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
                 request.header.client_id,
             )
         nodes = [node for b in brokers if (node := b.get_node(request.context.listener_name)) is not None]
-        controller_id = self.metadata_cache.get_controller_id
+        controller_id = self.metadata_cache.get_controller_id()
         if controller_id is None:
             controller_id = MetadataResponse.NO_CONTROLLER_ID
         self._send_response_maybe_throttle(

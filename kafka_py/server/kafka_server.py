@@ -536,7 +536,7 @@ class KafkaServer(KafkaServerIdentity):
     def _find_controller(self) -> Node | None:
         """Where the controller listens, as far as we were told: asking ZooKeeper might take for ever."""
         assert self.metadata_cache is not None
-        controller_id = self.metadata_cache.get_controller_id
+        controller_id = self.metadata_cache.get_controller_id()
         if controller_id is None:
             self.info("No controller present in the metadata cache")
             return None

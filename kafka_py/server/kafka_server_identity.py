@@ -80,7 +80,7 @@ class KafkaServerIdentity(KafkaMetricsGroup):
 
     def _get_or_generate_cluster_id(self, zk_client: KafkaZkClient) -> str:
         """The id under /cluster/id, which the first broker of a cluster makes up."""
-        return zk_client.get_cluster_id or zk_client.create_or_get_cluster_id(core_utils.generate_uuid_as_base64())
+        return zk_client.get_cluster_id() or zk_client.create_or_get_cluster_id(core_utils.generate_uuid_as_base64())
 
     def create_broker_info(self) -> BrokerInfo:
         """What to register: advertised listeners with the ports really bound and a host others can resolve."""

@@ -192,7 +192,6 @@ class MetadataCache(Logging):
             return None
         return self._get_alive_endpoint(snapshot, info.base_partition_state.leader, listener_name) or Node.no_node()
 
-    @property
     def get_controller_id(self) -> int | None:
         """The controller's broker id, if there is a controller."""
         return self._snapshot.controller_id

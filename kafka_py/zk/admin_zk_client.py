@@ -76,7 +76,7 @@ class AdminZkClient(Logging):
 
         Raises AdminOperationException when racks are enforced and only some of the brokers have one.
         """
-        brokers = self._zk_client.get_all_brokers_in_cluster
+        brokers = self._zk_client.get_all_brokers_in_cluster()
         if broker_list is not None:
             brokers = [broker for broker in brokers if broker.id in broker_list]
         with_rack = sum(1 for broker in brokers if broker.rack is not None)
@@ -132,7 +132,7 @@ class AdminZkClient(Logging):
             raise TopicExistsException(f"Topic '{topic}' already exists.")
         if not Topic.has_collision_chars(topic):
             return
-        all_topics = self._zk_client.get_all_topics_in_cluster
+        all_topics = self._zk_client.get_all_topics_in_cluster()
         if topic in all_topics:  # created in the meantime: it must not be said to collide with itself
             raise TopicExistsException(f"Topic '{topic}' already exists.")
         colliding = [other for other in all_topics if Topic.has_collision(topic, other)]
@@ -324,7 +324,7 @@ class AdminZkClient(Logging):
 
     def get_all_topic_configs(self) -> dict[str, dict[str, str]]:
         """Topic -> its overrides, for all topics."""
-        topics = self._zk_client.get_all_topics_in_cluster
+        topics = self._zk_client.get_all_topics_in_cluster()
         return {topic: self.fetch_entity_config(ConfigType.TOPIC, topic) for topic in topics}
 
     def fetch_all_entity_configs(self, entity_type: str) -> dict[str, dict[str, str]]:

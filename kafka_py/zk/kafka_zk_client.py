@@ -1,32 +1,44 @@
 """What Kafka reads and writes in ZooKeeper, one method for each purpose.
 
 Mirrors: core/src/main/scala/kafka/zk/KafkaZkClient.scala @ 1.1.1
-Read next: zk/kafka_zk_client_base.py (retries and paths), zk/kafka_zk_client_admin.py (what admins and the controller
-           tell each other), zk/zk_data.py (the nodes' bytes)
+Read next: zk/zk_data.py (the nodes' bytes), zookeeper/zoo_keeper_client.py (requests and watches)
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_py.cluster.broker import Broker
 from kafka_py.common.errors import KafkaException
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.metrics.yammer import MetricName
 from kafka_py.server.config_type import ConfigType
-from kafka_py.zk.kafka_zk_client_admin import KafkaZkClientAdmin
-from kafka_py.zk.kafka_zk_client_base import CheckedEphemeral
+from kafka_py.zk.checked_ephemeral import CheckedEphemeral
 from kafka_py.zk.zk_data import (
     BrokerIdsZNode,
     BrokerIdZNode,
     BrokerInfo,
     BrokerSequenceIdZNode,
     ClusterIdZNode,
+    ConfigEntityChangeNotificationSequenceZNode,
+    ConfigEntityChangeNotificationZNode,
+    ConfigEntityTypeZNode,
     ConfigEntityZNode,
+    ConsumerOffset,
     ControllerEpochZNode,
     ControllerZNode,
+    DeleteTopicsTopicZNode,
+    DeleteTopicsZNode,
+    IsrChangeNotificationSequenceZNode,
+    IsrChangeNotificationZNode,
+    LogDirEventNotificationSequenceZNode,
+    LogDirEventNotificationZNode,
+    PreferredReplicaElectionZNode,
+    ReassignPartitionsZNode,
     TopicPartitionStateZNode,
     TopicPartitionsZNode,
     TopicPartitionZNode,
@@ -36,34 +48,43 @@ from kafka_py.zk.zk_data import (
     ZkStat,
     ZkVersion,
 )
-from kafka_py.zookeeper.keeper_exception import Code, NodeExistsException
+from kafka_py.zookeeper.keeper_exception import Code, KeeperException, NodeExistsException
 from kafka_py.zookeeper.requests import (
+    AsyncRequest,
+    AsyncResponse,
     CreateRequest,
     CreateResponse,
     DeleteRequest,
+    ExistsRequest,
     GetChildrenRequest,
     GetDataRequest,
     GetDataResponse,
     SetDataRequest,
     SetDataResponse,
 )
-from kafka_py.zookeeper.zoo_defs import CreateMode, Stat
+from kafka_py.zookeeper.zoo_defs import ACL, CreateMode, Stat
 from kafka_py.zookeeper.zoo_keeper_client import ZooKeeperClient
 
 if TYPE_CHECKING:
     from kafka_py.api.leader_and_isr import LeaderAndIsr
     from kafka_py.log.log_config import LogConfig
+    from kafka_py.zookeeper.zoo_keeper import ZooKeeper
+    from kafka_py.zookeeper.zoo_keeper_client import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 
+_NO_TAGS: Mapping[str, str] = {}
+# What decoding raises for JSON of another shape.
+_UNREADABLE = (ValueError, TypeError, AttributeError)
+R = TypeVar("R", bound=AsyncResponse)
 Checker = Callable[["KafkaZkClient", str, bytes], tuple[bool, int]]
 
 
-class KafkaZkClient(KafkaZkClientAdmin):
+class KafkaZkClient(KafkaMetricsGroup):
     """Typed access to Kafka's nodes over one session; requests are repeated while the connection is lost.
 
     Mirrors: kafka.zk.KafkaZkClient
     Thread: any; the methods block until ZooKeeper has answered, or the session is gone (KeeperException).
-    Differs: apply is the class method create; a method that Scala declares without parentheses is a property; the
-        overloads that delete all notifications are the methods called without numbers.
+    Differs: apply is the class method create; the overloads that delete all notifications are the methods called
+        without numbers.
     """
 
     logger_name = "kafka.zk.KafkaZkClient"
@@ -106,6 +127,177 @@ class KafkaZkClient(KafkaZkClientAdmin):
 
     apply = create
 
+    def __init__(self, zoo_keeper_client: ZooKeeperClient, is_secure: bool, time: Any) -> None:
+        """Use that client; with is_secure new nodes are closed to others."""
+        self._zoo_keeper_client = zoo_keeper_client
+        self._is_secure = is_secure
+        self._time = time
+        # The session that last created an ephemeral node, 0 before that.
+        self._ephemeral_session_id = 0  # volatile: any thread
+        self._latency_metric = self.new_histogram("ZooKeeperRequestLatencyMs")
+
+    def metric_name(self, name: str, tags: Mapping[str, str] = _NO_TAGS) -> MetricName:
+        """Metrics stand under kafka.server:type=ZooKeeperClientMetrics."""
+        return self.explicit_metric_name("kafka.server", "ZooKeeperClientMetrics", name, tags)
+
+    @property
+    def current_zoo_keeper(self) -> ZooKeeper:
+        """The handle of the current session; for tests."""
+        return self._zoo_keeper_client.current_zoo_keeper
+
+    @property
+    def is_connected(self) -> bool:
+        """Whether requests reach ZooKeeper now."""
+        return self._zoo_keeper_client.connection_state.is_connected()
+
+    def limit_waits(self, limit_ms: int) -> None:
+        """From now on requests fail, with ZooKeeperClientTimeoutException, when the connection is away for so long."""
+        self._zoo_keeper_client.limit_waits(limit_ms)
+
+    def close(self) -> None:
+        """End the session."""
+        self.remove_metric("ZooKeeperRequestLatencyMs")
+        self._zoo_keeper_client.close()
+
+    # ----- handlers: see ZooKeeperClient -----
+
+    def register_znode_change_handler_and_check_existence(self, znode_change_handler: ZNodeChangeHandler) -> bool:
+        """Register the handler and set its watch, which works for an absent node too; tells whether it exists."""
+        self._zoo_keeper_client.register_znode_change_handler(znode_change_handler)
+        return self.path_exists(znode_change_handler.path)
+
+    def register_znode_change_handler(self, znode_change_handler: ZNodeChangeHandler) -> None:
+        """See ZooKeeperClient."""
+        self._zoo_keeper_client.register_znode_change_handler(znode_change_handler)
+
+    def unregister_znode_change_handler(self, path: str) -> None:
+        """See ZooKeeperClient."""
+        self._zoo_keeper_client.unregister_znode_change_handler(path)
+
+    def register_znode_child_change_handler(self, znode_child_change_handler: ZNodeChildChangeHandler) -> None:
+        """See ZooKeeperClient."""
+        self._zoo_keeper_client.register_znode_child_change_handler(znode_child_change_handler)
+
+    def unregister_znode_child_change_handler(self, path: str) -> None:
+        """See ZooKeeperClient."""
+        self._zoo_keeper_client.unregister_znode_child_change_handler(path)
+
+    def register_state_change_handler(self, state_change_handler: StateChangeHandler) -> None:
+        """See ZooKeeperClient."""
+        self._zoo_keeper_client.register_state_change_handler(state_change_handler)
+
+    def unregister_state_change_handler(self, name: str) -> None:
+        """See ZooKeeperClient."""
+        self._zoo_keeper_client.unregister_state_change_handler(name)
+
+    # ----- whole paths -----
+
+    def path_exists(self, path: str) -> bool:
+        """Whether there is such a node."""
+        response = self._retry_request_until_connected(ExistsRequest(path))
+        if response.result_code in (Code.OK, Code.NONODE):
+            return response.result_code is Code.OK
+        raise response.failure
+
+    def make_sure_persistent_path_exists(self, path: str) -> None:
+        """Create the node, and those above it, where they are missing."""
+        self.create_recursive(path, data=None, throw_if_path_exists=False)
+
+    def create_recursive(self, path: str, data: bytes | None = None, throw_if_path_exists: bool = True) -> None:
+        """Create the node, and those above it without data; raises NodeExistsException if the node is there."""
+        response = self._create_persistent(path, data)
+        if response.result_code is Code.NONODE:
+            self._create_parents(_parent_path(path))
+            response = self._create_persistent(path, data)
+        if throw_if_path_exists or response.result_code is not Code.NODEEXISTS:
+            response.maybe_throw()
+
+    def _create_parents(self, path: str) -> None:
+        response = self._create_persistent(path, None)
+        if response.result_code is Code.NONODE:
+            self._create_parents(_parent_path(path))
+            response = self._create_persistent(path, None)
+        if response.result_code is not Code.NODEEXISTS:
+            response.maybe_throw()
+
+    def _create_persistent(self, path: str, data: bytes | None) -> CreateResponse:
+        request = CreateRequest(path, data, self._acls(path), CreateMode.PERSISTENT)
+        return self._retry_request_until_connected(request)
+
+    def create_sequential_persistent_path(self, path: str, data: bytes) -> str:
+        """Create a node whose name is the path with the next number; returns that name."""
+        request = CreateRequest(path, data, self._acls(path), CreateMode.PERSISTENT_SEQUENTIAL)
+        response = self._retry_request_until_connected(request)
+        response.maybe_throw()
+        return str(response.name)
+
+    def delete_path(self, path: str) -> bool:
+        """Delete the node and all below it; False when it was not there."""
+        return self.delete_recursive(path)
+
+    def delete_recursive(self, path: str) -> bool:
+        """Delete the node and all below it; False when it was not there, KeeperException when that fails.
+
+        Level by level, so that the requests of a level are on their way together; Kafka waits for one after the other.
+        """
+        levels: list[list[str]] = []
+        paths = [path]
+        while paths:
+            found, paths = self._with_children(paths)
+            levels.append(found)
+        for found in reversed(levels):
+            for deleted in self._retry_requests_until_connected(
+                [DeleteRequest(node, ZkVersion.NO_VERSION) for node in found]
+            ):
+                if deleted.result_code is not Code.NONODE:
+                    deleted.maybe_throw()
+        return bool(levels[0])
+
+    def _with_children(self, paths: Sequence[str]) -> tuple[list[str], list[str]]:
+        """Those of the nodes that are there, and the paths of their children."""
+        there, children = [], []
+        for response in self._retry_requests_until_connected([GetChildrenRequest(path) for path in paths]):
+            if response.result_code is not Code.NONODE:
+                response.maybe_throw()
+                there.append(response.path)
+                children += [f"{response.path}/{child}" for child in response.children]
+        return there, children
+
+    # ----- requests -----
+
+    def _acls(self, path: str) -> list[ACL]:
+        return ZkData.default_acls(self._is_secure, path)
+
+    def _retry_request_until_connected(self, request: AsyncRequest[R]) -> R:
+        return self._retry_requests_until_connected([request])[0]
+
+    def _retry_requests_until_connected(self, requests: Sequence[AsyncRequest[R]]) -> list[R]:
+        """Send the requests; those whose connection broke are sent again, after the answered ones."""
+        client, remaining = self._zoo_keeper_client, list(requests)
+        responses: list[R] = []
+        while remaining:
+            if client.must_wait_first:
+                # A silent server would keep each request until the next attempt to connect is given up.
+                client.wait_until_connected()
+            batch = client.handle_requests(remaining)
+            for response in batch:
+                self._latency_metric.update(response.metadata.response_time_ms)
+            lost = [
+                request
+                for request, response in zip(remaining, batch, strict=True)
+                if response.result_code is Code.CONNECTIONLOSS
+            ]
+            responses += [response for response in batch if response.result_code is not Code.CONNECTIONLOSS]
+            remaining = lost
+            if remaining:
+                client.wait_until_connected()
+        return responses
+
+    @staticmethod
+    def _throw(code: Code) -> None:
+        if code is not Code.OK:
+            raise KeeperException.create(code)
+
     # ----- brokers -----
 
     def register_broker_in_zk(self, broker_info: BrokerInfo) -> None:
@@ -123,12 +315,10 @@ class KafkaZkClient(KafkaZkClientAdmin):
         broker = broker_info.broker
         self.info("Updated broker %d at path %s with addresses: %s", broker.id, path, _listed(broker))
 
-    @property
     def get_all_brokers_in_cluster(self) -> list[Broker]:
         """The live brokers, by id."""
-        return list(self.get_all_broker_and_epochs_in_cluster)
+        return list(self.get_all_broker_and_epochs_in_cluster())
 
-    @property
     def get_all_broker_and_epochs_in_cluster(self) -> dict[Broker, int]:
         """The live brokers, by id, each with its epoch [2.2]: the zxid of its registration, higher in every life."""
         requests = [GetDataRequest(BrokerIdZNode.path(i), ctx=i) for i in self.get_sorted_broker_list()]
@@ -163,7 +353,6 @@ class KafkaZkClient(KafkaZkClientAdmin):
 
     # ----- the cluster -----
 
-    @property
     def get_cluster_id(self) -> str | None:
         """The cluster's id, None before the first broker has made it."""
         data, _ = self.get_data_and_stat(ClusterIdZNode.path)
@@ -174,7 +363,7 @@ class KafkaZkClient(KafkaZkClientAdmin):
         try:
             self.create_recursive(ClusterIdZNode.path, ClusterIdZNode.to_json(proposed_cluster_id))
         except NodeExistsException as e:
-            found = self.get_cluster_id
+            found = self.get_cluster_id()
             if found is None:
                 raise KafkaException(
                     "Failed to get cluster id from Zookeeper. This can happen if /cluster/id is deleted from Zookeeper."
@@ -189,7 +378,6 @@ class KafkaZkClient(KafkaZkClientAdmin):
 
     # ----- the controller -----
 
-    @property
     def get_controller_id(self) -> int | None:
         """Id of the controller, None while there is none."""
         data, _ = self.get_data_and_stat(ControllerZNode.path)
@@ -199,7 +387,6 @@ class KafkaZkClient(KafkaZkClientAdmin):
         """Remove the controller's node, which makes all brokers elect anew."""
         self._retry_request_until_connected(DeleteRequest(ControllerZNode.path, ZkVersion.NO_VERSION))
 
-    @property
     def get_controller_epoch(self) -> tuple[int, Stat] | None:
         """The epoch and its node's state, None before the first controller."""
         data, stat = self.get_data_and_stat(ControllerEpochZNode.path)
@@ -314,7 +501,6 @@ class KafkaZkClient(KafkaZkClientAdmin):
 
     # ----- topics -----
 
-    @property
     def get_all_topics_in_cluster(self) -> list[str]:
         """Names of all topics."""
         return self.get_children(TopicsZNode.path)
@@ -384,11 +570,11 @@ class KafkaZkClient(KafkaZkClientAdmin):
             for partition in self.get_children(TopicPartitionsZNode.path(topic))
         }
 
-    def delete_topic_z_node(self, topic: str) -> None:
+    def delete_topic_znode(self, topic: str) -> None:
         """Delete the topic's node and all below it."""
         self.delete_recursive(TopicZNode.path(topic))
 
-    delete_topic_znode = delete_topic_z_node
+    delete_topic_znode = delete_topic_znode
 
     def delete_topic_configs(self, topics: Sequence[str]) -> None:
         """Delete the topics' overrides, where there are any."""
@@ -493,8 +679,220 @@ class KafkaZkClient(KafkaZkClientAdmin):
         self.info("Result of znode creation at %s is: %s", path, code)
         self._throw(code)
 
+    # ----- configurations -----
 
-UpdateLeaderAndIsrResult = KafkaZkClient.UpdateLeaderAndIsrResult
+    def get_entity_configs(self, root_entity_type: str, sanitized_entity_name: str) -> dict[str, str]:
+        """Overrides of one entity, empty when it has none."""
+        path = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name)
+        return ConfigEntityZNode.decode(self._data_or_none(path))
+
+    def set_or_create_entity_configs(
+        self, root_entity_type: str, sanitized_entity_name: str, config: Mapping[str, str]
+    ) -> None:
+        """Write the overrides; of two that do so at once the later wins."""
+        path = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name)
+        data = ConfigEntityZNode.encode(config)
+        response = self._set(path, data)
+        if response.result_code is not Code.NONODE:
+            response.maybe_throw()
+            return
+        try:
+            self.create_recursive(path, data)
+        except NodeExistsException:
+            self._set(path, data).maybe_throw()
+
+    def _set(self, path: str, data: bytes) -> SetDataResponse:
+        return self._retry_request_until_connected(SetDataRequest(path, data, ZkVersion.NO_VERSION))
+
+    def get_all_entities_with_config(self, entity_type: str) -> list[str]:
+        """Names of the entities of that type that have a node."""
+        return self._names(ConfigEntityTypeZNode.path(entity_type))
+
+    def create_config_change_notification(self, sanitized_entity_path: str) -> None:
+        """Tell all brokers that the configuration below that path has changed."""
+        self.make_sure_persistent_path_exists(ConfigEntityChangeNotificationZNode.path)
+        self.create_sequential_persistent_path(
+            ConfigEntityChangeNotificationSequenceZNode.create_path,
+            ConfigEntityChangeNotificationSequenceZNode.encode(sanitized_entity_path),
+        )
+
+    # ----- log directories that failed -----
+
+    def propagate_log_dir_event(self, broker_id: int) -> None:
+        """Tell the controller that a log directory of that broker has failed."""
+        path = self.create_sequential_persistent_path(
+            LogDirEventNotificationSequenceZNode.path(""), LogDirEventNotificationSequenceZNode.encode(broker_id)
+        )
+        self.debug("Added %s for broker %d", path, broker_id)
+
+    def get_all_log_dir_event_notifications(self) -> list[str]:
+        """Numbers of the notes that wait."""
+        names = self._names(LogDirEventNotificationZNode.path)
+        return [LogDirEventNotificationSequenceZNode.sequence_number(name) for name in names]
+
+    def get_broker_ids_from_log_dir_events(self, sequence_numbers: Sequence[str]) -> list[int]:
+        """Ids of the brokers that those notes name."""
+        paths = [LogDirEventNotificationSequenceZNode.path(number) for number in sequence_numbers]
+        ids = (LogDirEventNotificationSequenceZNode.decode(data) for data in self._data_of(paths))
+        return [broker_id for broker_id in ids if broker_id is not None]
+
+    def delete_log_dir_event_notifications(self, sequence_numbers: Sequence[str] | None = None) -> None:
+        """Delete the notes of those numbers, or all of them."""
+        if sequence_numbers is None:
+            sequence_numbers = self.get_all_log_dir_event_notifications()
+        self._delete([LogDirEventNotificationSequenceZNode.path(number) for number in sequence_numbers])
+
+    # ----- ISRs that changed -----
+
+    def propagate_isr_changes(self, isr_change_set: Collection[TopicPartition]) -> None:
+        """Tell the controller which partitions have another ISR now."""
+        path = self.create_sequential_persistent_path(
+            IsrChangeNotificationSequenceZNode.path(), IsrChangeNotificationSequenceZNode.encode(isr_change_set)
+        )
+        self.debug("Added %s for %s", path, isr_change_set)
+
+    def get_all_isr_change_notifications(self) -> list[str]:
+        """Numbers of the notes that wait."""
+        names = self._names(IsrChangeNotificationZNode.path)
+        return [IsrChangeNotificationSequenceZNode.sequence_number(name) for name in names]
+
+    def get_partitions_from_isr_change_notifications(self, sequence_numbers: Sequence[str]) -> list[TopicPartition]:
+        """The partitions that those notes name."""
+        paths = [IsrChangeNotificationSequenceZNode.path(number) for number in sequence_numbers]
+        return [tp for data in self._data_of(paths) for tp in IsrChangeNotificationSequenceZNode.decode(data)]
+
+    def delete_isr_change_notifications(self, sequence_numbers: Sequence[str] | None = None) -> None:
+        """Delete the notes of those numbers, or all of them."""
+        if sequence_numbers is None:
+            sequence_numbers = self.get_all_isr_change_notifications()
+        self._delete([IsrChangeNotificationSequenceZNode.path(number) for number in sequence_numbers])
+
+    # ----- topics to delete -----
+
+    def create_delete_topic_path(self, topic_name: str) -> None:
+        """Ask the controller to delete the topic; raises NodeExistsException when that was asked already."""
+        self.create_recursive(DeleteTopicsTopicZNode.path(topic_name))
+
+    def is_topic_marked_for_deletion(self, topic: str) -> bool:
+        """Whether the topic is to be deleted."""
+        return self.path_exists(DeleteTopicsTopicZNode.path(topic))
+
+    def get_topic_deletions(self) -> list[str]:
+        """Names of the topics to delete."""
+        return self._names(DeleteTopicsZNode.path)
+
+    def delete_topic_deletions(self, topics: Sequence[str]) -> None:
+        """Forget the wish to delete those topics."""
+        self._delete([DeleteTopicsTopicZNode.path(topic) for topic in topics])
+
+    # ----- partitions to move -----
+
+    def get_partition_reassignment(self) -> dict[TopicPartition, list[int]]:
+        """Partitions to move, with their new replicas; none if what is written there cannot be read."""
+        data = self._data_or_none(ReassignPartitionsZNode.path)
+        try:
+            return {} if data is None else ReassignPartitionsZNode.decode(data)
+        except _UNREADABLE as e:
+            self.warn("Ignoring partition reassignment due to invalid json: %s", e)
+            return {}
+
+    def set_or_create_partition_reassignment(self, reassignment: Mapping[TopicPartition, Sequence[int]]) -> None:
+        """Write the partitions to move; raises KeeperException."""
+        path, data = ReassignPartitionsZNode.path, ReassignPartitionsZNode.encode(reassignment)
+        response = self._set(path, data)
+        if response.result_code is Code.NONODE:
+            request = CreateRequest(path, data, self._acls(path), CreateMode.PERSISTENT)
+            self._retry_request_until_connected(request).maybe_throw()
+        else:
+            response.maybe_throw()
+
+    def create_partition_reassignment(self, reassignment: Mapping[TopicPartition, Sequence[int]]) -> None:
+        """Ask the controller to move partitions; raises NodeExistsException while it is moving others."""
+        self.create_recursive(ReassignPartitionsZNode.path, ReassignPartitionsZNode.encode(reassignment))
+
+    def delete_partition_reassignment(self) -> None:
+        """Forget what was to move."""
+        self._delete([ReassignPartitionsZNode.path])
+
+    def reassign_partitions_in_progress(self) -> bool:
+        """Whether partitions are being moved."""
+        return self.path_exists(ReassignPartitionsZNode.path)
+
+    def create_preferred_replica_election(self, partitions: Collection[TopicPartition]) -> None:
+        """Ask the controller to give leadership back to the first replicas; raises NodeExistsException."""
+        self.create_recursive(PreferredReplicaElectionZNode.path, PreferredReplicaElectionZNode.encode(partitions))
+
+    def get_preferred_replica_election(self) -> set[TopicPartition]:
+        """The partitions for which that was asked; none if what is written there cannot be read."""
+        data = self._data_or_none(PreferredReplicaElectionZNode.path)
+        try:
+            return set() if data is None else PreferredReplicaElectionZNode.decode(data)
+        except _UNREADABLE as e:
+            self.warn("Ignoring preferred replica election due to invalid json: %s", e)
+            return set()
+
+    def delete_preferred_replica_election(self) -> None:
+        """Forget that it was asked."""
+        self._delete([PreferredReplicaElectionZNode.path])
+
+    # ----- offsets of old consumers -----
+
+    def get_consumer_offset(self, group: str, topic_partition: TopicPartition) -> int | None:
+        """Committed offset of the group, None when there is none."""
+        path = ConsumerOffset.path(group, topic_partition.topic, topic_partition.partition)
+        return ConsumerOffset.decode(self._data_or_none(path))
+
+    def set_or_create_consumer_offset(self, group: str, topic_partition: TopicPartition, offset: int) -> None:
+        """Commit the offset for the group."""
+        response = self._set_consumer_offset(group, topic_partition, offset)
+        if response.result_code is Code.NONODE:
+            self._create_consumer_offset(group, topic_partition, offset)
+        else:
+            response.maybe_throw()
+
+    def _set_consumer_offset(self, group: str, topic_partition: TopicPartition, offset: int) -> SetDataResponse:
+        path = ConsumerOffset.path(group, topic_partition.topic, topic_partition.partition)
+        return self._set(path, ConsumerOffset.encode(offset))
+
+    def _create_consumer_offset(self, group: str, topic_partition: TopicPartition, offset: int) -> None:
+        path = ConsumerOffset.path(group, topic_partition.topic, topic_partition.partition)
+        self.create_recursive(path, ConsumerOffset.encode(offset))
+
+    def _names(self, path: str) -> list[str]:
+        response = self._retry_request_until_connected(GetChildrenRequest(path))
+        if response.result_code is Code.NONODE:
+            return []
+        response.maybe_throw()
+        return response.children
+
+    def _data_or_none(self, path: str) -> bytes | None:
+        response = self._retry_request_until_connected(GetDataRequest(path))
+        if response.result_code is Code.NONODE:
+            return None
+        response.maybe_throw()
+        return response.data
+
+    def _data_of(self, paths: Sequence[str]) -> list[bytes]:
+        """Data of those of the nodes that exist and have any."""
+        found = []
+        for response in self._retry_requests_until_connected([GetDataRequest(path) for path in paths]):
+            if response.result_code is Code.NONODE:
+                continue
+            response.maybe_throw()
+            if response.data is not None:
+                found.append(response.data)
+        return found
+
+    def _delete(self, paths: Sequence[str]) -> None:
+        """Delete the nodes; one that is not there is as good as deleted, and other errors show at the next read."""
+        self._retry_requests_until_connected([DeleteRequest(path, ZkVersion.NO_VERSION) for path in paths])
+
+
+def _parent_path(path: str) -> str:
+    last_slash = path.rfind("/")
+    if last_slash == -1:
+        raise ValueError(f"Invalid path {path}")
+    return path[:last_slash]
 
 
 def _listed(broker: Broker) -> str:

@@ -197,8 +197,8 @@ class ZooKeeperClient(KafkaMetricsGroup):
         self._initialization_lock = ReentrantReadWriteLock()
         self._is_connected_or_expired_lock = ReentrantLock()
         self._is_connected_or_expired_condition = self._is_connected_or_expired_lock.new_condition()
-        self._z_node_change_handlers: Any = ConcurrentHashMap()  # atomic
-        self._z_node_child_change_handlers: Any = ConcurrentHashMap()  # atomic
+        self._znode_change_handlers: Any = ConcurrentHashMap()  # atomic
+        self._znode_child_change_handlers: Any = ConcurrentHashMap()  # atomic
         self._state_change_handlers: Any = ConcurrentHashMap()  # atomic
         self._in_flight_requests = Semaphore(max_in_flight_requests)  # atomic
         self.expiry_scheduler = KafkaScheduler(threads=1, thread_name_prefix="zk-session-expiry-handler")
@@ -407,35 +407,35 @@ class ZooKeeperClient(KafkaMetricsGroup):
 
     def _should_watch(self, request: AsyncRequest[Any]) -> bool:
         if isinstance(request, GetChildrenRequest):
-            return request.path in self._z_node_child_change_handlers
+            return request.path in self._znode_child_change_handlers
         if isinstance(request, ExistsRequest | GetDataRequest):
-            return request.path in self._z_node_change_handlers
+            return request.path in self._znode_change_handlers
         raise ValueError(f"Request {request} is not watchable")
 
-    def register_z_node_change_handler(self, z_node_change_handler: ZNodeChangeHandler) -> None:
+    def register_znode_change_handler(self, znode_change_handler: ZNodeChangeHandler) -> None:
         """Remember the handler; the watch is set by the next GetDataRequest or ExistsRequest for its path.
 
         Only an ExistsRequest can watch a node that is not there.
         """
-        self._z_node_change_handlers.put(z_node_change_handler.path, z_node_change_handler)
+        self._znode_change_handlers.put(znode_change_handler.path, znode_change_handler)
 
-    def unregister_z_node_change_handler(self, path: str) -> None:
+    def unregister_znode_change_handler(self, path: str) -> None:
         """Forget the handler of that path; a watch already set fires into nothing."""
-        self._z_node_change_handlers.remove(path)
+        self._znode_change_handlers.remove(path)
 
-    def register_z_node_child_change_handler(self, z_node_child_change_handler: ZNodeChildChangeHandler) -> None:
+    def register_znode_child_change_handler(self, znode_child_change_handler: ZNodeChildChangeHandler) -> None:
         """Remember the handler; the watch is set by the next GetChildrenRequest for its path."""
-        self._z_node_child_change_handlers.put(z_node_child_change_handler.path, z_node_child_change_handler)
+        self._znode_child_change_handlers.put(znode_child_change_handler.path, znode_child_change_handler)
 
-    def unregister_z_node_child_change_handler(self, path: str) -> None:
+    def unregister_znode_child_change_handler(self, path: str) -> None:
         """Forget the handler of that path."""
-        self._z_node_child_change_handlers.remove(path)
+        self._znode_child_change_handlers.remove(path)
 
     # The same four under the names that readers of the blogs look for.
-    register_znode_change_handler = register_z_node_change_handler
-    unregister_znode_change_handler = unregister_z_node_change_handler
-    register_znode_child_change_handler = register_z_node_child_change_handler
-    unregister_znode_child_change_handler = unregister_z_node_child_change_handler
+    register_znode_change_handler = register_znode_change_handler
+    unregister_znode_change_handler = unregister_znode_change_handler
+    register_znode_child_change_handler = register_znode_child_change_handler
+    unregister_znode_child_change_handler = unregister_znode_child_change_handler
 
     def register_state_change_handler(self, state_change_handler: StateChangeHandler | None) -> None:
         """Call the handler around each new session; one of the same name is replaced."""
@@ -452,8 +452,8 @@ class ZooKeeperClient(KafkaMetricsGroup):
         """End the session and stop the threads."""
         self.info("Closing.")
         with self._initialization_lock.write_lock():
-            self._z_node_change_handlers.clear()
-            self._z_node_child_change_handlers.clear()
+            self._znode_change_handlers.clear()
+            self._znode_child_change_handlers.clear()
             self._state_change_handlers.clear()
             self._closed = True
             self._zoo_keeper.close()
@@ -529,13 +529,13 @@ class ZooKeeperClient(KafkaMetricsGroup):
         if event.path is None:
             self._process_state(event.state)
         elif event.type is EventType.NODE_CHILDREN_CHANGED:
-            self._notify(self._z_node_child_change_handlers, event.path, "handle_child_change")
+            self._notify(self._znode_child_change_handlers, event.path, "handle_child_change")
         elif event.type is EventType.NODE_CREATED:
-            self._notify(self._z_node_change_handlers, event.path, "handle_creation")
+            self._notify(self._znode_change_handlers, event.path, "handle_creation")
         elif event.type is EventType.NODE_DELETED:
-            self._notify(self._z_node_change_handlers, event.path, "handle_deletion")
+            self._notify(self._znode_change_handlers, event.path, "handle_deletion")
         elif event.type is EventType.NODE_DATA_CHANGED:
-            self._notify(self._z_node_change_handlers, event.path, "handle_data_change")
+            self._notify(self._znode_change_handlers, event.path, "handle_data_change")
 
     def _process_state(self, state: KeeperState) -> None:
         self._state_to_meter_map[state].mark()

@@ -78,7 +78,7 @@ def test_deletion(zk: KafkaZkClient, capsys: Capture) -> None:
     ]
     with pytest.raises(AdminOperationException, match="is a kafka internal topic and is not allowed to be marked"):
         run(zk, "delete", "--topic __consumer_offsets")
-    assert zk.get_topic_deletions == ["test"]
+    assert zk.get_topic_deletions() == ["test"]
 
 
 @pytest.mark.ported("TopicCommandTest.testDeleteIfExists")
@@ -219,7 +219,7 @@ def test_main_connects_and_exits(
         "org.apache.kafka.common.errors.InvalidReplicationFactorException: "
         "Replication factor: 9 larger than available brokers: 3.\n"
     )
-    assert zk.get_all_topics_in_cluster == ["fine"]
+    assert zk.get_all_topics_in_cluster() == ["fine"]
 
 
 class Future:

@@ -84,7 +84,7 @@ class FakeZkClient:
         configs = {t: SimpleNamespace(unclean_leader_election_enable=self.unclean.get(t, False)) for t in topics}
         return configs, {}
 
-    def delete_topic_z_node(self, topic: str) -> None:
+    def delete_topic_znode(self, topic: str) -> None:
         self.deleted_topics.append(topic)
 
     def delete_topic_configs(self, topics: Collection[str]) -> None:

@@ -101,7 +101,7 @@ class TestPreferredElection:
         write(zk, PreferredReplicaElectionZNode.path, election_of(T0))
         elect(controller)
         assert controller.is_active
-        assert zk.get_controller_id == NAME
+        assert zk.get_controller_id() == NAME
         assert not zk.path_exists(PreferredReplicaElectionZNode.path)
 
     @pytest.mark.parametrize("wish", [election_of(UNKNOWN), b'{"partitions":[{"topic":"t"}]}', b"[]", b"7"])
@@ -182,7 +182,7 @@ class TestTopicDeletion:
         response = StopReplicaResponse(Errors.NONE, {T0: Errors.NONE})
         run(controller, controller.TopicDeletionStopReplicaResponseReceived(controller, response, NAME))
         assert not zk.topic_exists("t")
-        assert zk.get_topic_deletions == []
+        assert zk.get_topic_deletions() == []
 
     def test_a_topic_that_the_controller_has_not_heard_of_is_deleted_too(
         self, controller: KafkaController, zk: KafkaZkClient
@@ -193,23 +193,23 @@ class TestTopicDeletion:
         zk.create_delete_topic_path("nosuch")
         controller.TopicDeletion(controller).process()  # before the TopicChange that its watch has queued
         assert not zk.topic_exists("t")
-        assert zk.get_topic_deletions == []
+        assert zk.get_topic_deletions() == []
 
     def test_a_topic_that_is_created_again_at_once_keeps_its_overrides(
         self, controller: KafkaController, zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         zk.create_topic_assignment("t", {})
         zk.create_delete_topic_path("t")
-        delete = zk.delete_topic_z_node
+        delete = zk.delete_topic_znode
 
         def delete_and_create(name: str) -> None:
             delete(name)
             zk.set_or_create_entity_configs("topics", name, {"cleanup.policy": "compact"})
             zk.create_topic_assignment(name, {})
 
-        monkeypatch.setattr(zk, "delete_topic_z_node", delete_and_create)
+        monkeypatch.setattr(zk, "delete_topic_znode", delete_and_create)
         elect(controller)
-        assert zk.get_topic_deletions == []
+        assert zk.get_topic_deletions() == []
         assert zk.get_entity_configs("topics", "t") == {"cleanup.policy": "compact"}
 
 

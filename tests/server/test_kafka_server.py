@@ -33,7 +33,6 @@ class FakeZk:
         self.sequence = 0
         self.closed = 0
 
-    @property
     def get_cluster_id(self) -> str | None:
         return self.cluster_id
 
@@ -388,7 +387,8 @@ class Asking:
         left = list(controllers)
 
         class Cache:
-            get_controller_id = property(lambda self: left.pop(0))
+            def get_controller_id(self) -> int | None:
+                return left.pop(0)
 
             def get_alive_broker_node(self, broker_id: int, listener_name: ListenerName) -> Node:
                 return Node(broker_id, "h", 1)

@@ -91,12 +91,12 @@ def test_small_look_ups() -> None:
     assert found.get_non_existing_topics(["t", "u"]) == {"u"}
     assert found.is_broker_alive(2)
     assert not found.is_broker_alive(3)
-    assert found.get_controller_id == 2
+    assert found.get_controller_id() == 2
     assert found.get_partition_leader_endpoint("t", 0, PLAINTEXT) == Node(2, "broker2", 9092)
     assert found.get_partition_leader_endpoint("t", 0, SSL) == Node.no_node()
     assert found.get_partition_leader_endpoint("u", 0, PLAINTEXT) is None
     assert found.get_alive_brokers[0].rack in ("rack1", "rack2")
-    assert cache((), controller=-1).get_controller_id is None
+    assert cache((), controller=-1).get_controller_id() is None
 
 
 def test_deleted_partitions_go_and_are_answered() -> None:

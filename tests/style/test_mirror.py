@@ -132,7 +132,7 @@ PYTHON_FORMS = {
 
 def python_names(scala_member: str) -> set[str]:
     """What a member may be called here: snake_case, private or not, a getter as its property, Object's as dunders."""
-    name = snake(scala_member).rstrip("_")
+    name = snake(scala_member).rstrip("_").replace("z_node", "znode")
     return {name, f"_{name}", f"{name}_", name.removeprefix("get_")} | PYTHON_FORMS.get(scala_member, set())
 
 

@@ -146,7 +146,7 @@ def test_delete_topic(zk: KafkaZkClient, admin: AdminZkClient) -> None:
         admin.delete_topic("test")
     admin.create_or_update_topic_partition_assignment_path_in_zk("test", {0: [0]})
     admin.delete_topic("test")
-    assert zk.get_topic_deletions == ["test"]
+    assert zk.get_topic_deletions() == ["test"]
     with pytest.raises(TopicAlreadyMarkedForDeletionException, match="topic test is already marked for deletion"):
         admin.delete_topic("test")
 

@@ -109,7 +109,7 @@ def test_create_recursive(zk: KafkaZkClient) -> None:
 
 @pytest.mark.ported("KafkaZkClientTest.testTopicAssignmentMethods")
 def test_topic_assignments(zk: KafkaZkClient) -> None:
-    assert zk.get_all_topics_in_cluster == []
+    assert zk.get_all_topics_in_cluster() == []
     assignment: dict[TopicPartition, Sequence[int]] = {T0: [0, 1], T1: [0, 1], TopicPartition("topic", 2): [1, 2, 3]}
     zk.create_topic_assignment("topic", assignment)
     assert zk.topic_exists("topic")
@@ -125,9 +125,9 @@ def test_topic_assignments(zk: KafkaZkClient) -> None:
     with pytest.raises(NoNodeException):
         zk.set_topic_assignment("other", {})
     zk.create_topic_assignment("second", {})
-    assert sorted(zk.get_all_topics_in_cluster) == ["second", "topic"]
-    zk.delete_topic_z_node("topic")
-    assert zk.get_all_topics_in_cluster == ["second"]
+    assert sorted(zk.get_all_topics_in_cluster()) == ["second", "topic"]
+    zk.delete_topic_znode("topic")
+    assert zk.get_all_topics_in_cluster() == ["second"]
 
 
 @pytest.mark.ported("KafkaZkClientTest.testGetDataAndStat")
@@ -169,63 +169,63 @@ def test_sequential_paths(zk: KafkaZkClient) -> None:
 
 @pytest.mark.ported("KafkaZkClientTest.testIsrChangeNotificationGetters")
 def test_isr_change_notifications(zk: KafkaZkClient) -> None:
-    assert zk.get_all_isr_change_notifications == []
+    assert zk.get_all_isr_change_notifications() == []
     zk.delete_isr_change_notifications()
     zk.create_recursive("/isr_change_notification")
     zk.propagate_isr_changes({T0, T1})
     zk.propagate_isr_changes({T0})
     zk.propagate_isr_changes({T1})
-    assert sorted(zk.get_all_isr_change_notifications) == ["0000000000", "0000000001", "0000000002"]
+    assert sorted(zk.get_all_isr_change_notifications()) == ["0000000000", "0000000001", "0000000002"]
     assert set(zk.get_partitions_from_isr_change_notifications(["0000000000", "9999999999"])) == {T0, T1}
     zk.delete_isr_change_notifications(["0000000001"])
-    assert sorted(zk.get_all_isr_change_notifications) == ["0000000000", "0000000002"]
+    assert sorted(zk.get_all_isr_change_notifications()) == ["0000000000", "0000000002"]
     zk.delete_isr_change_notifications()
-    assert zk.get_all_isr_change_notifications == []
+    assert zk.get_all_isr_change_notifications() == []
 
 
 @pytest.mark.ported("KafkaZkClientTest.testLogDirEventNotificationsDeletion")
 def test_log_dir_events(zk: KafkaZkClient) -> None:
-    assert zk.get_all_log_dir_event_notifications == []
+    assert zk.get_all_log_dir_event_notifications() == []
     zk.create_recursive("/log_dir_event_notification")
     for broker_id in (3, 4, 5):
         zk.propagate_log_dir_event(broker_id)
-    numbers = sorted(zk.get_all_log_dir_event_notifications)
+    numbers = sorted(zk.get_all_log_dir_event_notifications())
     assert zk.get_broker_ids_from_log_dir_events(numbers) == [3, 4, 5]
     zk.delete_log_dir_event_notifications(numbers[1:])
-    assert zk.get_all_log_dir_event_notifications == numbers[:1]
+    assert zk.get_all_log_dir_event_notifications() == numbers[:1]
     zk.delete_log_dir_event_notifications()
-    assert zk.get_all_log_dir_event_notifications == []
+    assert zk.get_all_log_dir_event_notifications() == []
 
 
 @pytest.mark.ported("KafkaZkClientTest.testSetGetAndDeletePartitionReassignment")
 def test_partition_reassignment(zk: KafkaZkClient) -> None:
     zk.create_recursive("/admin")
-    assert zk.get_partition_reassignment == {}
+    assert zk.get_partition_reassignment() == {}
     assert not zk.reassign_partitions_in_progress()
     for reassignment in ({T0: [0, 1], T1: [0]}, {T0: [4]}):
         zk.set_or_create_partition_reassignment(reassignment)
-        assert zk.get_partition_reassignment == reassignment
+        assert zk.get_partition_reassignment() == reassignment
     assert zk.reassign_partitions_in_progress()
     with pytest.raises(NodeExistsException):
         zk.create_partition_reassignment({T0: [1]})
     zk.delete_partition_reassignment()
-    assert zk.get_partition_reassignment == {}
+    assert zk.get_partition_reassignment() == {}
     zk.delete_partition_reassignment()
     zk.create_partition_reassignment({T0: [1]})
-    assert zk.get_partition_reassignment == {T0: [1]}
+    assert zk.get_partition_reassignment() == {T0: [1]}
 
 
 @pytest.mark.ported("KafkaZkClientTest.testDeleteTopicPathMethods")
 def test_topic_deletions(zk: KafkaZkClient) -> None:
-    assert zk.get_topic_deletions == []
+    assert zk.get_topic_deletions() == []
     for topic in ("t1", "t2"):
         zk.create_delete_topic_path(topic)
         assert zk.is_topic_marked_for_deletion(topic)
     with pytest.raises(NodeExistsException):
         zk.create_delete_topic_path("t1")
-    assert sorted(zk.get_topic_deletions) == ["t1", "t2"]
+    assert sorted(zk.get_topic_deletions()) == ["t1", "t2"]
     zk.delete_topic_deletions(["t1", "t2"])
-    assert zk.get_topic_deletions == []
+    assert zk.get_topic_deletions() == []
 
 
 @pytest.mark.ported("KafkaZkClientTest.testEntityConfigManagementMethods")
@@ -270,12 +270,12 @@ def test_register_broker(zk: KafkaZkClient, other: KafkaZkClient) -> None:
 @pytest.mark.ported("KafkaZkClientTest.testGetBrokerMethods")
 def test_brokers(zk: KafkaZkClient) -> None:
     zk.create_top_level_paths()
-    assert zk.get_all_brokers_in_cluster == []
+    assert zk.get_all_brokers_in_cluster() == []
     assert zk.get_broker(0) is None
     for broker_id in (10, 2, 1):
         zk.register_broker_in_zk(info(broker_id))
     assert zk.get_sorted_broker_list() == [1, 2, 10]
-    assert zk.get_all_brokers_in_cluster == [info(i).broker for i in (1, 2, 10)]
+    assert zk.get_all_brokers_in_cluster() == [info(i).broker for i in (1, 2, 10)]
 
 
 def test_under_a_limit_no_request_is_queued_without_a_connection(
@@ -297,13 +297,13 @@ def test_each_life_of_a_broker_has_an_epoch(zk: KafkaZkClient) -> None:
     zk.create_top_level_paths()
     zk.register_broker_in_zk(info(1))
     zk.register_broker_in_zk(info(2))
-    first = zk.get_all_broker_and_epochs_in_cluster
+    first = zk.get_all_broker_and_epochs_in_cluster()
     assert first[info(1).broker] < first[info(2).broker]
     zk.update_broker_info_in_zk(info(2))  # is no new life
     zk.delete_path("/brokers/ids/1")
     zk.register_broker_in_zk(info(1))
-    assert zk.get_all_broker_and_epochs_in_cluster[info(1).broker] > first[info(2).broker]
-    assert zk.get_all_broker_and_epochs_in_cluster[info(2).broker] == first[info(2).broker]
+    assert zk.get_all_broker_and_epochs_in_cluster()[info(1).broker] > first[info(2).broker]
+    assert zk.get_all_broker_and_epochs_in_cluster()[info(2).broker] == first[info(2).broker]
 
 
 @pytest.mark.ported("KafkaZkClientTest.testUpdateBrokerInfo")
@@ -370,24 +370,24 @@ def test_partition_states(zk: KafkaZkClient) -> None:
 
 @pytest.mark.ported("KafkaZkClientTest.testControllerEpochMethods")
 def test_controller_epoch(zk: KafkaZkClient) -> None:
-    assert not zk.get_controller_epoch
+    assert not zk.get_controller_epoch()
     assert zk.create_controller_epoch_raw(0).result_code is Code.OK
     assert zk.create_controller_epoch_raw(0).result_code is Code.NODEEXISTS
     assert zk.set_controller_epoch_raw(1, 0).stat.version == 1
     assert zk.set_controller_epoch_raw(2, 0).result_code is Code.BADVERSION
-    epoch, stat = zk.get_controller_epoch or (0, ZkStat.NO_STAT)
+    epoch, stat = zk.get_controller_epoch() or (0, ZkStat.NO_STAT)
     assert (epoch, stat.version) == (1, 1)
 
 
 @pytest.mark.ported("KafkaZkClientTest.testControllerManagementMethods")
 def test_controller(zk: KafkaZkClient, other: KafkaZkClient) -> None:
-    assert zk.get_controller_id is None
+    assert zk.get_controller_id() is None
     zk.checked_ephemeral_create("/controller", b'{"version":1,"brokerid":8,"timestamp":"1"}')
     with pytest.raises(NodeExistsException):
         other.checked_ephemeral_create("/controller", b"{}")
-    assert other.get_controller_id == 8
+    assert other.get_controller_id() == 8
     zk.delete_controller()
-    assert zk.get_controller_id is None
+    assert zk.get_controller_id() is None
     zk.delete_controller()
 
 
@@ -417,7 +417,7 @@ def test_change_handler_with_existence_check(zk: KafkaZkClient) -> None:
         def handle_creation(self) -> None:
             latch.count_down()
 
-    assert not zk.register_z_node_change_handler_and_check_existence(Handler())
+    assert not zk.register_znode_change_handler_and_check_existence(Handler())
     zk.create_recursive("/node")
     assert latch.await_(10_000)
     assert zk.register_znode_change_handler_and_check_existence(Handler())
@@ -425,10 +425,10 @@ def test_change_handler_with_existence_check(zk: KafkaZkClient) -> None:
 
 @pytest.mark.ported("KafkaZkClientTest.testClusterIdMethods")
 def test_cluster_id(zk: KafkaZkClient) -> None:
-    assert zk.get_cluster_id is None
+    assert zk.get_cluster_id() is None
     assert zk.create_or_get_cluster_id("first") == "first"
     assert zk.create_or_get_cluster_id("second") == "first"
-    assert zk.get_cluster_id == "first"
+    assert zk.get_cluster_id() == "first"
 
 
 @pytest.mark.ported("KafkaZkClientTest.testBrokerSequenceIdMethods")
@@ -445,13 +445,13 @@ def test_top_level_paths(zk: KafkaZkClient) -> None:
 
 @pytest.mark.ported("KafkaZkClientTest.testPreferredReplicaElectionMethods")
 def test_preferred_replica_election(zk: KafkaZkClient) -> None:
-    assert zk.get_preferred_replica_election == set()
+    assert zk.get_preferred_replica_election() == set()
     zk.create_preferred_replica_election({T0, T1})
-    assert zk.get_preferred_replica_election == {T0, T1}
+    assert zk.get_preferred_replica_election() == {T0, T1}
     with pytest.raises(NodeExistsException):
         zk.create_preferred_replica_election({T0})
     zk.delete_preferred_replica_election()
-    assert zk.get_preferred_replica_election == set()
+    assert zk.get_preferred_replica_election() == set()
     zk.delete_preferred_replica_election()
 
 

@@ -254,7 +254,7 @@ def test_more_requests_than_may_be_in_flight(connect: Connect) -> None:
 @pytest.mark.ported("ZooKeeperClientTest.testZNodeChangeHandlerForCreation")
 def test_handler_of_a_node_hears_of_its_creation(client: ZooKeeperClient) -> None:
     handler = NodeHandler("/node")
-    client.register_z_node_change_handler(handler)
+    client.register_znode_change_handler(handler)
     assert codes(client, ExistsRequest("/node"), create("/node")) == [Code.NONODE, Code.OK]
     assert handler.called.await_(WAIT_MS)
     assert handler.events == ["creation"]
@@ -263,7 +263,7 @@ def test_handler_of_a_node_hears_of_its_creation(client: ZooKeeperClient) -> Non
 @pytest.mark.ported("ZooKeeperClientTest.testZNodeChangeHandlerForDeletion")
 def test_handler_of_a_node_hears_of_its_deletion(client: ZooKeeperClient) -> None:
     handler = NodeHandler("/node")
-    client.register_z_node_change_handler(handler)
+    client.register_znode_change_handler(handler)
     assert codes(client, create("/node"), ExistsRequest("/node"), DeleteRequest("/node", -1)) == [Code.OK] * 3
     assert handler.called.await_(WAIT_MS)
     assert handler.events == ["deletion"]
@@ -272,12 +272,12 @@ def test_handler_of_a_node_hears_of_its_deletion(client: ZooKeeperClient) -> Non
 @pytest.mark.ported("ZooKeeperClientTest.testZNodeChangeHandlerForDataChange")
 def test_handler_of_a_node_hears_of_writes_once_for_each_watch(client: ZooKeeperClient) -> None:
     handler = NodeHandler("/node")
-    client.register_z_node_change_handler(handler)
+    client.register_znode_change_handler(handler)
     assert codes(client, create("/node"), GetDataRequest("/node")) == [Code.OK] * 2
     assert codes(client, SetDataRequest("/node", b"1", -1), SetDataRequest("/node", b"2", -1)) == [Code.OK] * 2
     assert handler.called.await_(WAIT_MS)
     barrier = NodeHandler("/barrier")
-    client.register_z_node_change_handler(barrier)
+    client.register_znode_change_handler(barrier)
     assert codes(client, ExistsRequest("/barrier"), create("/barrier")) == [Code.NONODE, Code.OK]
     assert barrier.called.await_(WAIT_MS)
     assert handler.events == ["data change"]
@@ -286,16 +286,16 @@ def test_handler_of_a_node_hears_of_writes_once_for_each_watch(client: ZooKeeper
 @pytest.mark.ported("ZooKeeperClientTest.testZNodeChildChangeHandlerForChildChange")
 def test_handler_of_children_hears_of_a_new_one(client: ZooKeeperClient) -> None:
     handler = ChildHandler("/node")
-    client.register_z_node_child_change_handler(handler)
+    client.register_znode_child_change_handler(handler)
     assert codes(client, create("/node"), GetChildrenRequest("/node"), create("/node/child")) == [Code.OK] * 3
     assert handler.called.await_(WAIT_MS)
 
 
 def test_an_unregistered_handler_sets_no_watch(client: ZooKeeperClient) -> None:
     handler, other = NodeHandler("/node"), NodeHandler("/other")
-    client.register_z_node_change_handler(handler)
-    client.register_z_node_change_handler(other)
-    client.unregister_z_node_change_handler("/node")
+    client.register_znode_change_handler(handler)
+    client.register_znode_change_handler(other)
+    client.unregister_znode_change_handler("/node")
     assert codes(client, ExistsRequest("/node"), ExistsRequest("/other")) == [Code.NONODE] * 2
     assert codes(client, create("/node"), create("/other")) == [Code.OK] * 2
     assert other.called.await_(WAIT_MS)
@@ -308,8 +308,8 @@ def test_a_handler_that_raises_does_not_silence_the_others(client: ZooKeeperClie
             raise RuntimeError("faulty")
 
     handler = NodeHandler("/b")
-    client.register_z_node_change_handler(Faulty("/a"))
-    client.register_z_node_change_handler(handler)
+    client.register_znode_change_handler(Faulty("/a"))
+    client.register_znode_change_handler(handler)
     assert codes(client, ExistsRequest("/a"), ExistsRequest("/b"), create("/a"), create("/b"))[2:] == [Code.OK] * 2
     assert handler.called.await_(WAIT_MS)
 
@@ -444,9 +444,9 @@ class TestReconnect:
         path = self._prepare(client, "survive")
         session = client.session_id
         data, absent, children = NodeHandler(path), NodeHandler(f"{path}/absent"), ChildHandler(path)
-        client.register_z_node_change_handler(data)
-        client.register_z_node_change_handler(absent)
-        client.register_z_node_child_change_handler(children)
+        client.register_znode_change_handler(data)
+        client.register_znode_change_handler(absent)
+        client.register_znode_child_change_handler(children)
         codes(client, GetDataRequest(path), ExistsRequest(absent.path), GetChildrenRequest(path))
         reconnected = CountDownLatch(1)
         watcher = client.zoo_keeper_client_watcher
@@ -472,7 +472,7 @@ class TestReconnect:
     ) -> None:
         path = self._prepare(client, "missed")
         data = NodeHandler(path)
-        client.register_z_node_change_handler(data)
+        client.register_znode_change_handler(data)
         codes(client, GetDataRequest(path))
 
         def change_unseen() -> None:
@@ -577,7 +577,7 @@ class TestReconnect:
         session = client.session_id
         paths = [f"/{'x' * 400}{number}" for number in range(3_000)]
         handler = NodeHandler(max(paths))
-        client.register_z_node_change_handler(handler)
+        client.register_znode_change_handler(handler)
         client.current_zoo_keeper._exist_watches.update(paths)
         embedded_server.drop_connections()
         while codes(client, create(handler.path)) == [Code.CONNECTIONLOSS]:
