@@ -258,7 +258,7 @@ class PartitionReplicas(KafkaMetricsGroup):
         finally:
             log_manager.finished_initializing_log(self.topic_partition, log, self._log_config)
         checkpoints = offset_checkpoints or LazyOffsetCheckpoints(manager.high_watermark_checkpoints)
-        checkpointed = checkpoints.fetch(parent_dir(log), self.topic_partition)
+        checkpointed = checkpoints.fetch(log.parent_dir, self.topic_partition)
         if checkpointed is None:
             self.info("No checkpointed highwatermark is found for partition %s", self.topic_partition)
         offset = min(checkpointed or 0, log.log_end_offset)
@@ -312,13 +312,13 @@ class PartitionReplicas(KafkaMetricsGroup):
         """
         # the read lock keeps others from moving the current replica or removing the future one in between
         with self.leader_isr_update_lock.read_lock():
-            if parent_dir(log_of(self.get_replica_or_exception())) == log_dir:
+            if log_of(self.get_replica_or_exception()).parent_dir == log_dir:
                 return False
             future_replica = self.get_replica(Request.FUTURE_LOCAL_REPLICA_ID)
             if future_replica is None:
                 self.get_or_create_replica(Request.FUTURE_LOCAL_REPLICA_ID)
                 return True
-            future_replica_log_dir = parent_dir(log_of(future_replica))
+            future_replica_log_dir = log_of(future_replica).parent_dir
             if future_replica_log_dir != log_dir:
                 raise IllegalStateException(
                     f"The future log dir {future_replica_log_dir} of {self.topic_partition} "
@@ -362,11 +362,6 @@ def log_of(replica: Replica) -> Log:
     log = replica.log
     assert log is not None, "a local replica has a log"
     return log
-
-
-def parent_dir(log: Log) -> str:
-    """Log directory (absolute path) in which a log's own directory lies."""
-    return str(log.dir.parent)
 
 
 def ids(replicas: Iterable[Replica]) -> str:

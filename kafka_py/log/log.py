@@ -132,8 +132,9 @@ class Log(KafkaMetricsGroup):
         self._local_log = local_log
         self.segments = local_log.segments
         self.topic_partition = local_log.topic_partition
+        self.parent_dir = local_log.parent_dir
         self.log_ident = local_log.log_ident
-        self.place = f"{local_log.topic_partition} in dir {local_log.parent_dir}"  # for messages
+        self.place = f"{local_log.topic_partition} in dir {self.parent_dir}"  # for messages
         self.lock = ReentrantLock()
         self._time = local_log.time
         self._broker_topic_stats = broker_topic_stats
@@ -414,7 +415,7 @@ class Log(KafkaMetricsGroup):
         with (
             self.lock,
             self.maybe_handle_io_exception(
-                f"Error while renaming dir for {self.topic_partition} in log dir {self._local_log.parent_dir}"
+                f"Error while renaming dir for {self.topic_partition} in log dir {self.parent_dir}"
             ),
         ):
             if self._local_log.rename_dir(name):
@@ -515,7 +516,7 @@ class Log(KafkaMetricsGroup):
                 self._write(valid_records, size, append_info, updated_producers, completed_txns)
                 return append_info
             except OSError as e:
-                msg = f"Error while appending records to {self.topic_partition} in dir {local_log.parent_dir}"
+                msg = f"Error while appending records to {self.topic_partition} in dir {self.parent_dir}"
                 raise local_log.storage_exception(msg, e) from e
 
     def _write(
@@ -692,7 +693,7 @@ class Log(KafkaMetricsGroup):
         with (
             self.maybe_handle_io_exception(
                 f"Exception while increasing log start offset for {self.topic_partition} to {new_log_start_offset} "
-                f"in dir {self._local_log.parent_dir}"
+                f"in dir {self.parent_dir}"
             ),
             self.lock,
         ):

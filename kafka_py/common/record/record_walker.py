@@ -2,7 +2,8 @@
 
 Ours: Kafka iterates DefaultRecord objects; here that costs 1,000 ns a record, the walk 450. Records that are like the
 one before them cost less: a run of equal sizes about 15 (their fields are then columns, compared by strided slices in
-C), equal but for the size of their values about 200. Compiled, the plain walk takes 15 to 20 ns and does it all.
+C), equal but for the size of their values about 200. Compiled, the plain walk takes 15 to 20 ns, and only long runs
+still pay.
 
 A walk answers what LogValidator needs to know of a batch: whether every record is well-formed, the largest and the
 smallest timestamp delta, whether keys are there, whether offset deltas count up from the first. It only ever says
@@ -52,8 +53,6 @@ _DELTAS_1 = [_NO_VARINT if byte > 0x7F else -1 - byte if byte & 1 else byte for 
 for _high in range(128):
     _DECODED_2[_high * 256 + 128 : _high * 256 + 256 : 2] = range(_high * 128, _high * 128 + 128, 2)
 
-# The number of a record that never comes.
-_NEVER = 1 << 62
 
 # Records that are walked one by one after an attempt at a run that found little.
 _MIN_WORTHWHILE_RUN = 8
@@ -99,8 +98,8 @@ class RecordWalk:
     def __init__(self, count: int) -> None:
         self.count = count
         self.position = self.index = self.size = 0
-        self._next_attempt = 0 if _ALIKE_PAYS else _NEVER
-        self._wait = 1
+        self._next_attempt = _FIRST_ATTEMPT
+        self._wait = _FIRST_WAIT
         self.max_delta = -1 << 63
         self.min_delta = 1 << 63
         self.index_of_max = -1
@@ -255,10 +254,10 @@ class RecordWalk:
         before, position = self.index, self.position
         if data[template : template + 2] == data[position : position + 2]:
             self._walk_run(data, position - template, until)
-        if self.index - before < _MIN_WORTHWHILE_RUN and self.index < until:
+        if _INTERPRETED and self.index - before < _MIN_WORTHWHILE_RUN and self.index < until:
             self._walk_shape(data, template, until, stop)
         if self.index - before >= _MIN_WORTHWHILE_RUN:
-            self._wait = 1
+            self._wait = _FIRST_WAIT
         elif before > 1:
             self._wait = min(self._wait * 2, 512)
         return self.index + self._wait
@@ -595,5 +594,8 @@ def _largest_delta(
     return (largest >> 8 << 7 | largest & 0x7F) >> 1, values.index(largest), 0
 
 
-# The two ways to take many records at once are the interpreter's; compiled they would cost more than they save.
-_ALIKE_PAYS = isinstance(_gather, FunctionType)
+# From which record on others like it are looked for, and how long not again when there were few. Compiled, a look costs
+# as much as a hundred records, and records that differ in size never pay.
+_INTERPRETED = isinstance(_gather, FunctionType)
+_FIRST_ATTEMPT = 0 if _INTERPRETED else 256
+_FIRST_WAIT = 1 if _INTERPRETED else 256
