@@ -8,7 +8,10 @@ from __future__ import annotations
 import faulthandler
 import gc
 import os
+import pathlib
+import shutil
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Iterator
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 # Threads of libraries, which live as long as the process, and of the ZooKeeper that the whole session shares.
 _OTHERS = ("pytest", "Thread-", "ThreadPoolExecutor", "asyncio", "Dummy", "NIOServerCxnFactory", "SyncThread:0")
 _GRACE_S = 2.0
+_MEMORY = pathlib.Path("/dev/shm")
+_ENOUGH_BYTES = 1 << 30
 _HANGS_S = 300
 _REARMED_S = 30
 # where stacks are written (standard error, as it was before pytest caught it), and when the watchdog was set
@@ -75,6 +80,23 @@ def metrics_are_as_before() -> Iterator[None]:
     yield
     for name in set(registry.all_metrics()) - before:
         registry.remove_metric(name)
+
+
+@pytest.fixture(scope="session")
+def memory() -> pathlib.Path | None:
+    """Where files are in memory, if the system has such a place with enough room."""
+    usable = _MEMORY.is_dir() and os.access(_MEMORY, os.W_OK) and shutil.disk_usage(_MEMORY).free > _ENOUGH_BYTES
+    return _MEMORY if usable else None
+
+
+@pytest.fixture
+def tmp_path(memory: pathlib.Path | None, request: pytest.FixtureRequest) -> Iterator[pathlib.Path]:
+    """A directory in memory, for the tests make, sync and delete some 50,000 files; else pytest's own on disk."""
+    if memory is None:
+        yield request.getfixturevalue("tmp_path_factory").mktemp("test")
+        return
+    with tempfile.TemporaryDirectory(prefix="kafka-py-", dir=memory) as directory:
+        yield pathlib.Path(directory)
 
 
 @pytest.fixture(scope="session")

@@ -24,7 +24,6 @@ from kafka_py.zk.admin_zk_client import AdminZkClient
 if TYPE_CHECKING:
     from kafka_py.common.reconfigurable import Reconfigurable
     from kafka_py.log.log_manager import LogManager
-    from kafka_py.server.kafka_server import KafkaServer
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
 Props = dict[str, str]
@@ -116,6 +115,49 @@ class DynamicLogConfig(Logging):
         return None
 
 
+class ResizablePool(Protocol):
+    """Threads of which there may be more or fewer."""
+
+    def resize_thread_pool(self, new_size: int, /) -> object:
+        """Let there be this many."""
+
+
+class OwnerOfFetchers(Protocol):
+    """What a ReplicaManager is here."""
+
+    @property
+    def replica_fetcher_manager(self) -> ResizablePool:
+        """The threads that follow leaders."""
+
+
+class ServerOfPools(Protocol):
+    """What of a KafkaServer follows changes; an interface, for the server makes the configuration."""
+
+    @property
+    def config(self) -> KafkaConfig:
+        """The options now."""
+
+    @property
+    def data_plane_request_handler_pool(self) -> ResizablePool | None:
+        """The handlers, once they are started."""
+
+    @property
+    def replica_manager(self) -> OwnerOfFetchers | None:
+        """The replicas, once they are started."""
+
+    @property
+    def log_manager(self) -> LogManager | None:
+        """The logs, once they are started."""
+
+    @property
+    def kafka_scheduler(self) -> ResizablePool | None:
+        """The background tasks, once they are started."""
+
+    @property
+    def socket_server(self) -> BrokerReconfigurable | None:
+        """The listeners, once they are started."""
+
+
 class DynamicThreadPool:
     """The sizes of the thread pools.
 
@@ -133,7 +175,7 @@ class DynamicThreadPool:
         }
     )
 
-    def __init__(self, server: KafkaServer) -> None:
+    def __init__(self, server: ServerOfPools) -> None:
         """Follow for the pools of this server."""
         self._server = server
 
@@ -333,7 +375,7 @@ class DynamicBrokerConfig(Logging):
         broker_id = config.broker_id
         self.update_broker_config(broker_id, admin_zk_client.fetch_entity_config(ConfigType.BROKER, str(broker_id)))
 
-    def add_reconfigurables(self, kafka_server: KafkaServer) -> None:
+    def add_reconfigurables(self, kafka_server: ServerOfPools) -> None:
         """Enter the parts of the server that follow changes."""
         self.add_broker_reconfigurable(DynamicThreadPool(kafka_server))
         log_manager = kafka_server.log_manager

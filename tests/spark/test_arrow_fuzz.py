@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import pathlib
 import random
 import resource
@@ -16,6 +17,8 @@ from tests.spark.arrow_data import ALL_COLUMNS, FAR, Row, decoded, expected, ran
 
 # More than the arena that a batch may inflate to, far less than what lying lengths and counts ask for.
 MEMORY_KIB = 500 << 10
+# How many different logs and batches are damaged, each in many ways: to make one takes longer than to read it.
+LOGS = 500
 SPREAD_NUMBERS = (0, 1, 2, 127, 1 << 16, 1 << 30, (1 << 31) - 1, -1, -2, -(1 << 31))
 
 
@@ -70,15 +73,19 @@ def frozen(row: Row, with_offset: bool) -> tuple[object, ...]:
     return key, value, offset if with_offset else None, timestamp, kind, tuple(headers or ())
 
 
-def small_log(rng: random.Random) -> bytes:
-    return random_log(rng, rng.choice([1, 3, 6]), largest=400)
+@functools.cache
+def small_log(seed: int) -> tuple[bytes, BatchHeaders, frozenset[tuple[object, ...]]]:
+    """A log, where its batches are, and its rows without their offsets."""
+    rng = random.Random(seed)
+    data = random_log(rng, rng.choice([1, 3, 6]), largest=400)
+    headers, _ = batch_headers(memoryview(data), len(data))
+    return data, headers, frozenset(frozen(row, with_offset=False) for row in expected(data))
 
 
 def check_damaged(seed: int, file: pathlib.Path) -> bool:
     """Whether the damage was noticed. With checksums on, what is read must have been written."""
     rng = random.Random(seed)
-    data = small_log(rng)
-    headers, _ = batch_headers(memoryview(data), len(data))
+    data, headers, written = small_log(seed % LOGS)
     broken = bytearray(data)
     rng.choice(DAMAGES)(rng, broken, headers)
     file.write_bytes(broken)
@@ -92,7 +99,6 @@ def check_damaged(seed: int, file: pathlib.Path) -> bool:
         except CorruptRecordException:
             noticed = True
     # No checksum covers the eight bytes of the base offset: damaged there, a batch may claim other offsets.
-    written = {frozen(row, with_offset=False) for row in expected(data)}
     assert {frozen(row, with_offset=False) for row in rows} <= written
     with pytest_raises_nothing_else():
         decoded(bytes(broken), check_crcs=False)
@@ -109,15 +115,22 @@ class pytest_raises_nothing_else:  # noqa: N801 - reads as a function of pytest'
         return kind is not None and issubclass(kind, CorruptRecordException)
 
 
-def lying_batch(seed: int) -> bytes:
-    """A batch of magic 2 whose content was changed and whose checksum is right: written so by a bad client."""
+@functools.cache
+def small_batch(seed: int) -> bytes:
+    """A batch of magic 2 with records."""
     rng = random.Random(seed)
     while True:
         data = random_log(rng, 1, magics=(2,), largest=400)
         headers, _ = batch_headers(memoryview(data), len(data))
-        broken = bytearray(data[: int(headers.size[0])])
-        if len(broken) > HEADER_SIZE:
-            break
+        size = int(headers.size[0])
+        if size > HEADER_SIZE:
+            return data[:size]
+
+
+def lying_batch(seed: int) -> bytes:
+    """A batch of magic 2 whose content was changed and whose checksum is right: written so by a bad client."""
+    rng = random.Random(seed)
+    broken = bytearray(small_batch(seed % LOGS))
     what = rng.randrange(6)
     if what == 0:  # the record count
         broken[57:61] = rng.choice(SPREAD_NUMBERS).to_bytes(4, "big", signed=True)

@@ -97,14 +97,14 @@ class RecordWalk:
 
     def __init__(self, count: int) -> None:
         self.count = count
-        self.position = self.index = self.size = 0
-        self._next_attempt = _FIRST_ATTEMPT
-        self._wait = _FIRST_WAIT
-        self.max_delta = -1 << 63
-        self.min_delta = 1 << 63
-        self.index_of_max = -1
-        self.sequential = True
-        self.has_null_key = False
+        self.position = self.index = self.size = 0  # thread: of its owner
+        self._next_attempt = _FIRST_ATTEMPT  # thread: of its owner
+        self._wait = _FIRST_WAIT  # thread: of its owner
+        self.max_delta = -1 << 63  # thread: of its owner
+        self.min_delta = 1 << 63  # thread: of its owner
+        self.index_of_max = -1  # thread: of its owner
+        self.sequential = True  # thread: of its owner
+        self.has_null_key = False  # thread: of its owner
 
     def walk_all(self, data: bytes, position: int) -> bool:
         """Walk an uncompressed batch whose records begin at position; return whether it is well-formed."""
