@@ -48,7 +48,7 @@ class DescribeConfigsRequest(RequestMessage, key=ApiKeys.DESCRIBE_CONFIGS, lates
             super().__init__(ApiKeys.DESCRIBE_CONFIGS)
             named = resources if isinstance(resources, Mapping) else dict.fromkeys(resources)
             self._resource_to_config_names: dict[Resource, Collection[str] | None] = dict(named)
-            self._include_synonyms = False
+            self._include_synonyms = False  # thread: its maker
 
         def include_synonyms(self, include_synonyms: bool) -> DescribeConfigsRequest.Builder:
             """Ask where the values come from, which version 0 cannot."""
