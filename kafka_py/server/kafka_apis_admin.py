@@ -117,7 +117,7 @@ class KafkaApisAdmin(KafkaApisCluster):
 
         if authorized_for_delete_topic_offsets:
             self.replica_manager.delete_records(
-                delete_records_request.timeout(), authorized_for_delete_topic_offsets, send_response_callback
+                delete_records_request.timeout, authorized_for_delete_topic_offsets, send_response_callback
             )
         else:
             send_response_callback({})

@@ -119,13 +119,13 @@ def test_create_partitions() -> None:
 def test_delete_records() -> None:
     builder = DeleteRecordsRequest.Builder(9, {T0: 5, T1: -1})
     read = DeleteRecordsRequest.parse(b"".join(builder.build().to_parts()), 0)
-    assert (read.timeout(), read.partition_offsets()) == (9, {T0: 5, T1: DeleteRecordsRequest.HIGH_WATERMARK})
+    assert (read.timeout, read.partition_offsets()) == (9, {T0: 5, T1: DeleteRecordsRequest.HIGH_WATERMARK})
     assert str(builder).startswith("(type=DeleteRecordsRequest, timeout=9, partitionOffsets=({")
     response = read.get_error_response(4, BAD)
-    assert str(response.responses()[T0]) == "{low_watermark: -1,error: INVALID_REQUEST}"
+    assert str(response.responses()[T0]) == "{partition=0,low_watermark=-1,error_code=42}"
     again = DeleteRecordsResponse.parse(join_parts(response.to_parts(0)), 0)
     assert again.error_counts() == {Errors.INVALID_REQUEST: 2}
-    assert again.throttle_time_ms() == 4
+    assert again.throttle_time_ms == 4
 
 
 def test_describe_log_dirs() -> None:
