@@ -68,7 +68,7 @@ class DelayedDeleteRecords(DelayedOperation):
             if status.response_status.error is _NONE:
                 # the answer if nothing better comes: cleared when the replicas have moved
                 status.acks_pending = True
-                status.response_status.error = Errors.REQUEST_TIMED_OUT
+                status.response_status.error_code = Errors.REQUEST_TIMED_OUT.code
             else:
                 status.acks_pending = False
             self.trace("Initial partition status for %s is %s", topic_partition, status)
@@ -83,7 +83,7 @@ class DelayedDeleteRecords(DelayedOperation):
             error, low_watermark = self._low_watermark(topic_partition)
             if error is not _NONE or low_watermark >= status.required_offset:
                 status.acks_pending = False
-                status.response_status.error = error
+                status.response_status.error_code = error.code
                 status.response_status.low_watermark = low_watermark
             else:
                 pending = True

@@ -77,9 +77,9 @@ class KafkaApisAdmin(KafkaApisCluster):
             else:
                 valid[topic] = new_partition
         self.admin_manager.create_partitions(
-            create_partitions_request.timeout(),
+            create_partitions_request.timeout,
             valid,
-            create_partitions_request.validate_only(),
+            create_partitions_request.validate_only,
             request.context.listener_name,
             lambda result: send_response_callback({**result, **errors}),
         )
@@ -117,7 +117,7 @@ class KafkaApisAdmin(KafkaApisCluster):
 
         if authorized_for_delete_topic_offsets:
             self.replica_manager.delete_records(
-                delete_records_request.timeout(), authorized_for_delete_topic_offsets, send_response_callback
+                delete_records_request.timeout, authorized_for_delete_topic_offsets, send_response_callback
             )
         else:
             send_response_callback({})
@@ -134,9 +134,7 @@ class KafkaApisAdmin(KafkaApisCluster):
                 authorized_resources[resource] = config
             else:
                 unauthorized_result[resource] = self._configs_authorization_api_error(request.session, resource)
-        authorized_result = self.admin_manager.alter_configs(
-            authorized_resources, alter_configs_request.validate_only()
-        )
+        authorized_result = self.admin_manager.alter_configs(authorized_resources, alter_configs_request.validate_only)
         self._send_response_maybe_throttle(
             request, lambda throttle_ms: AlterConfigsResponse(throttle_ms, {**authorized_result, **unauthorized_result})
         )
@@ -154,7 +152,7 @@ class KafkaApisAdmin(KafkaApisCluster):
                 error = self._configs_authorization_api_error(request.session, resource)
                 unauthorized_configs[resource] = DescribeConfigsResponse.Config(error, [])
         authorized_configs = self.admin_manager.describe_configs(
-            authorized_resources, describe_configs_request.include_synonyms()
+            authorized_resources, describe_configs_request.include_synonyms
         )
         self._send_response_maybe_throttle(
             request,

@@ -295,7 +295,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
     def handle_delete_topics_request(self, request: Request) -> None:
         """Delete topics, on the controller's broker."""
         delete_request = request.body(DeleteTopicsRequest)
-        topics = list(delete_request.topics())
+        topics = list(delete_request.topics)
         refused: dict[str, Errors] = {}
         authorized: list[str] = []
         for topic in dict.fromkeys(topics):
@@ -319,7 +319,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
         elif not authorized:
             send_response_callback({})
         else:
-            self.admin_manager.delete_topics(delete_request.timeout(), authorized, send_response_callback)
+            self.admin_manager.delete_topics(delete_request.timeout, authorized, send_response_callback)
 
     def _trace_response(self, what: str, response_body: AbstractResponse, request: Request) -> None:
         self.trace(

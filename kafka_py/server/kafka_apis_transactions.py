@@ -27,7 +27,7 @@ class KafkaApisTransactions(KafkaApisBase):
     def handle_init_producer_id_request(self, request: Request) -> None:
         """Give a producer its id and epoch."""
         init_request = request.body(InitProducerIdRequest)
-        transactional_id = init_request.transactional_id()
+        transactional_id = init_request.transactional_id
         if transactional_id is not None:
             operation, resource = Operation.Write, Resource(ResourceType.TransactionalId, transactional_id)
             error = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
@@ -43,7 +43,10 @@ class KafkaApisTransactions(KafkaApisBase):
         def send_response_callback(result: InitProducerIdResult) -> None:
             def create_response(request_throttle_ms: int) -> AbstractResponse:
                 response_body = InitProducerIdResponse(
-                    request_throttle_ms, result.error, result.producer_id, result.producer_epoch
+                    throttle_time_ms=request_throttle_ms,
+                    error_code=result.error.code,
+                    producer_id=result.producer_id,
+                    producer_epoch=result.producer_epoch,
                 )
                 self.trace(
                     "Completed %s's InitProducerIdRequest with result %s from client %s.",
@@ -56,5 +59,5 @@ class KafkaApisTransactions(KafkaApisBase):
             self._send_response_maybe_throttle(request, create_response)
 
         self.txn_coordinator.handle_init_producer_id(
-            transactional_id, init_request.transaction_timeout_ms(), send_response_callback
+            transactional_id, init_request.transaction_timeout_ms, send_response_callback
         )

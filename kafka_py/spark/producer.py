@@ -274,7 +274,7 @@ class KafkaProducer(Logging):
         response = self._client.ask_any(InitProducerIdRequest.Builder(None))
         assert isinstance(response, InitProducerIdResponse)
         response.error().maybe_throw()
-        return response.producer_id(), response.epoch()
+        return response.producer_id, response.producer_epoch
 
     # ---- batches
 

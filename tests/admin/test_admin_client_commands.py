@@ -126,7 +126,7 @@ def test_a_broker_that_leaves_out_a_partition_has_timed_out(client: ScriptedClie
 def test_configs_of_brokers(client: ScriptedClient) -> None:
     one, everyone = Resource(ResourceType.BROKER, "2"), Resource(ResourceType.BROKER, "")
     entry = DescribeConfigsResponse.ConfigEntry(
-        "a", "1", DescribeConfigsResponse.ConfigSource.DEFAULT_CONFIG, False, False
+        "a", "1", DescribeConfigsResponse.ConfigSource.DEFAULT_CONFIG, False, False, []
     )
     client.answers["DescribeConfigs"] = lambda request, node: DescribeConfigsResponse(
         0, {r: DescribeConfigsResponse.Config(ApiError.NONE, [entry]) for r in request.resources()}

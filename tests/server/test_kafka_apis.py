@@ -451,7 +451,7 @@ def test_only_the_controller_creates_and_deletes(apis: Apis) -> None:
     apis.controller.is_active = False
     response = apis.handle(create_topics())
     assert {e.error() for e in response.errors().values()} == {Errors.NOT_CONTROLLER}
-    response = apis.handle(DeleteTopicsRequest(1, {"a"}, 1000))
+    response = apis.handle(DeleteTopicsRequest(version=1, topic_names=["a"], timeout=1000))
     assert set(response.errors().values()) == {Errors.NOT_CONTROLLER}
 
 
@@ -483,13 +483,13 @@ def test_known_topics_are_deleted(apis: Apis) -> None:
     calls: list[tuple[Any, ...]] = []
     apis.admin_manager.delete_topics = lambda *args: calls.append(args)
     apis.update_metadata("a")
-    apis.handle(DeleteTopicsRequest(1, {"a", "unknown"}, 500))
+    apis.handle(DeleteTopicsRequest(version=1, topic_names=["a", "unknown"], timeout=500))
     [(timeout, topics, callback)] = calls
     assert (timeout, list(topics)) == (500, ["a"])
     callback({"a": Errors.NONE})
     response: Any = apis.channel.responses[-1]
     assert response.errors() == {"a": Errors.NONE, "unknown": Errors.UNKNOWN_TOPIC_OR_PARTITION}
-    response = apis.handle(DeleteTopicsRequest(1, {"unknown"}, 500))
+    response = apis.handle(DeleteTopicsRequest(version=1, topic_names=["unknown"], timeout=500))
     assert response.errors() == {"unknown": Errors.UNKNOWN_TOPIC_OR_PARTITION}
 
 
@@ -518,16 +518,17 @@ def test_producer_ids(apis: Apis) -> None:
     ids: Any = SimpleNamespace(generate_producer_id=lambda: 4711)
     coordinator = TransactionCoordinator(1, 900000, ids)
     apis.txn_coordinator.handle_init_producer_id = coordinator.handle_init_producer_id
-    response = apis.handle(InitProducerIdRequest(0, None, 1000))
-    assert (response.error(), response.producer_id(), response.epoch()) == (Errors.NONE, 4711, 0)
+    response = apis.handle(InitProducerIdRequest(version=0, transactional_id=None, transaction_timeout_ms=1000))
+    assert (response.error(), response.producer_id, response.producer_epoch) == (Errors.NONE, 4711, 0)
     for transactional_id, timeout, error in (
         ("", 1000, Errors.INVALID_REQUEST),
         ("t", 900001, Errors.INVALID_TRANSACTION_TIMEOUT),
         ("t", 0, Errors.INVALID_TRANSACTION_TIMEOUT),
         ("t", 1000, Errors.COORDINATOR_NOT_AVAILABLE),
     ):
-        response = apis.handle(InitProducerIdRequest(0, transactional_id, timeout))
-        assert (response.error(), response.producer_id()) == (error, -1)
+        request = InitProducerIdRequest(version=0, transactional_id=transactional_id, transaction_timeout_ms=timeout)
+        response = apis.handle(request)
+        assert (response.error(), response.producer_id) == (error, -1)
     results: list[InitProducerIdResult] = []
     coordinator.handle_init_producer_id(None, 1, results.append)
     assert results == [InitProducerIdResult(4711, 0, Errors.NONE)]

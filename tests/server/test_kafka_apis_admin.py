@@ -10,7 +10,6 @@ import pytest
 
 from kafka_py.common.errors import InvalidRequestException
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_partitions_request import CreatePartitionsRequest
@@ -105,18 +104,11 @@ def test_create_partitions(apis: Apis) -> None:
     assert calls(apis) == [(500, ["t"], False)]
 
 
-class Doubled(CreatePartitionsRequest):
-    """Names its first topic again at the end."""
-
-    def to_struct(self) -> Struct:
-        struct = super().to_struct()
-        entries = struct.get("topic_partitions")
-        return struct.set("topic_partitions", [*entries, entries[0]])
-
-
 def test_create_partitions_of_a_topic_named_twice(apis: Apis) -> None:
-    new = grow("t", "u").new_partitions()
-    response = apis.handle(Doubled(new, 500, True, 0))
+    request = grow("t", "u")
+    request.validate_only = True
+    request.topic_partitions.append(request.topic_partitions[0])
+    response = apis.handle(request)
     assert response.errors() == {
         "u": ApiError.NONE,
         "t": ApiError(Errors.INVALID_REQUEST, "Duplicate topic in request."),

@@ -88,7 +88,7 @@ class FakeCluster:
 
     def ask_any(self, request: AbstractRequest.Builder) -> InitProducerIdResponse:
         self.producers += 1
-        return InitProducerIdResponse(0, Errors.NONE, 76 + self.producers, 3)
+        return InitProducerIdResponse(error_code=0, producer_id=76 + self.producers, producer_epoch=3)
 
     def start(self, node: Node, request: AbstractRequest.Builder) -> Question:
         assert isinstance(request, ProduceRequest.Builder)

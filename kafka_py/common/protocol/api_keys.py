@@ -35,6 +35,8 @@ class ApiKeys:
     """One API of the protocol: a singleton per id, to be compared with ``is``.
 
     Mirrors: org.apache.kafka.common.protocol.ApiKeys
+    Left out: main, toHtml, retainsBufferReference, schemaFor -- the protocol's page belongs to Kafka's build; a schema
+              knows by itself what it retains, and a message its schemas
     Differs: a key says which version is the latest in use, its messages are declared in the modules of the requests,
              which are imported when they are first needed; str() gives the constant's name (PRODUCE), ``name`` the text
              of the protocol (Produce), as in Java.
@@ -135,10 +137,9 @@ class ApiKeys:
         self.min_required_inter_broker_magic = min_required_inter_broker_magic
         self.class_prefix = class_prefix or name
         self._latest_version = latest_version
-        # volatile: the first thread that asks; several give the same
-        self._request_header_versions: list[int] = []
-        self._response_header_versions: list[int] = []
-        self._requires_delayed_allocation: bool | None = None
+        self._request_header_versions: list[int] = []  # volatile: any thread that asks first; all find the same
+        self._response_header_versions: list[int] = []  # volatile: as the request's
+        self._requires_delayed_allocation: bool | None = None  # volatile: as the request's header versions
 
     @staticmethod
     def values() -> list[ApiKeys]:

@@ -30,6 +30,7 @@ class Errors:
     """One error code of the protocol: a singleton per code, to be compared with ``is``.
 
     Mirrors: org.apache.kafka.common.protocol.Errors
+    Left out: main, toHtml -- the protocol's page belongs to Kafka's build
     Differs: ``exception()`` makes a new exception each time where Java hands out one per code: a Python exception
              that is raised twice would grow its traceback from raise to raise.
     """

@@ -80,7 +80,7 @@ class AbstractRequest(AbstractRequestResponse):
     Builder: TypeAlias = _Builder
 
     def __init__(self, version: int) -> None:
-        self._version = version
+        self._version = version  # thread: its maker
 
     @classmethod
     @abstractmethod

@@ -1,37 +1,24 @@
 """A transaction is about to commit offsets of a group.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/AddOffsetsToTxnRequest.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import GROUP_ID, PRODUCER_EPOCH, PRODUCER_ID, TRANSACTIONAL_ID
-from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.add_offsets_to_txn_response import AddOffsetsToTxnResponse
-from kafka_py.common.requests.schema_backed import SchemaBackedRequest
-
-ADD_OFFSETS_TO_TXN_REQUEST_V0 = Schema(TRANSACTIONAL_ID, PRODUCER_ID, PRODUCER_EPOCH, GROUP_ID)
+from kafka_py.common.protocol.message import field
+from kafka_py.common.protocol.types.type import INT16, INT64, STRING
+from kafka_py.common.requests.request_message import RequestMessage
 
 
-class AddOffsetsToTxnRequest(SchemaBackedRequest):
+class AddOffsetsToTxnRequest(RequestMessage, key=ApiKeys.ADD_OFFSETS_TO_TXN, latest=1):
     """Producer and group.
 
     Mirrors: org.apache.kafka.common.requests.AddOffsetsToTxnRequest
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.ADD_OFFSETS_TO_TXN
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [ADD_OFFSETS_TO_TXN_REQUEST_V0]
-
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> AddOffsetsToTxnResponse:
-        error = Errors.for_exception(e)
-        return AddOffsetsToTxnResponse({"throttle_time_ms": throttle_time_ms, "error_code": error.code})
+    transactional_id: str = field(STRING)
+    producer_id: int = field(INT64, "The producer id that the transactional id has now")
+    producer_epoch: int = field(INT16)
+    group_id: str = field(STRING)

@@ -19,7 +19,7 @@ class AlterPartitionReassignmentsRequest(
 ):
     """Replicas by partition.
 
-    Mirrors: org.apache.kafka.common.requests.AlterPartitionReassignmentsRequest
+    Mirrors: org.apache.kafka.common.requests.AlterPartitionReassignmentsRequest @ 2.5.1
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {"responses": "topics", "partitions": "partitions"}

@@ -16,7 +16,7 @@ class AlterPartitionReassignmentsResponse(
 ):
     """The error of the whole and of each partition.
 
-    Mirrors: org.apache.kafka.common.requests.AlterPartitionReassignmentsResponse
+    Mirrors: org.apache.kafka.common.requests.AlterPartitionReassignmentsResponse @ 2.5.1
     """
 
     class Topic(Message):

@@ -1,60 +1,36 @@
 """Create these ACLs.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/CreateAclsRequest.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/CreateAclsRequest.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import (
-    HOST,
-    OPERATION,
-    PERMISSION_TYPE,
-    PRINCIPAL,
-    RESOURCE_NAME,
-    RESOURCE_TYPE,
-)
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.api_error import ApiError
-from kafka_py.common.requests.create_acls_response import CreateAclsResponse
-from kafka_py.common.requests.schema_backed import SchemaBackedRequest
-
-CREATIONS_KEY_NAME = "creations"
-
-CREATE_ACLS_REQUEST_V0 = Schema(
-    Field(
-        CREATIONS_KEY_NAME, ArrayOf(Schema(RESOURCE_TYPE, RESOURCE_NAME, PRINCIPAL, HOST, OPERATION, PERMISSION_TYPE))
-    )
-)
+from kafka_py.common.protocol.message import ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT8, STRING
+from kafka_py.common.requests.request_message import RequestMessage
 
 
-class CreateAclsRequest(SchemaBackedRequest):
+class CreateAclsRequest(RequestMessage, key=ApiKeys.CREATE_ACLS, latest=2, flexible=2):
     """ACLs with their resources.
 
     Mirrors: org.apache.kafka.common.requests.CreateAclsRequest
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    ANSWERED: ClassVar[Mapping[str, str]] = {"creation_responses": "creations"}
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.CREATE_ACLS
+    class Creation(Message):
+        """An ACL to create."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [CREATE_ACLS_REQUEST_V0]
+        resource_type: int = field(INT8)
+        resource_name: str = field(STRING)
+        resource_pattern_type: int = field(INT8, "How the name is matched", since=1, default=3, ignorable=False)
+        principal: str = field(STRING)
+        host: str = field(STRING)
+        operation: int = field(INT8)
+        permission_type: int = field(INT8, "Whether the ACL allows or denies")
 
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> CreateAclsResponse:
-        api_error = ApiError.from_throwable(e)
-        error, message = api_error.error(), api_error.message()
-        return CreateAclsResponse(
-            {
-                "throttle_time_ms": throttle_time_ms,
-                "creation_responses": [
-                    {"error_code": error.code, "error_message": message} for _ in self.values["creations"]
-                ],
-            }
-        )
+    creations: list[Creation] = field(ListOf(Creation))

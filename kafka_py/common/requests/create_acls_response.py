@@ -1,37 +1,27 @@
 """Which ACLs were created.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/CreateAclsResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/CreateAclsResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, ERROR_MESSAGE, THROTTLE_TIME_MS
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-CREATION_RESPONSES_KEY_NAME = "creation_responses"
-
-CREATE_ACLS_RESPONSE_V0 = Schema(
-    THROTTLE_TIME_MS, Field(CREATION_RESPONSES_KEY_NAME, ArrayOf(Schema(ERROR_CODE, ERROR_MESSAGE)))
-)
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, field
+from kafka_py.common.protocol.types.type import INT16, INT32, NULLABLE_STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class CreateAclsResponse(SchemaBackedResponse):
+class CreateAclsResponse(ResponseMessage, key=ApiKeys.CREATE_ACLS, latest=2, flexible=2):
     """An error for each.
 
     Mirrors: org.apache.kafka.common.requests.CreateAclsResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class Creation(ErrorEntry):
+        """What became of an ACL."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.CREATE_ACLS
+        error_code: int = field(INT16)
+        error_message: str | None = field(NULLABLE_STRING)
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [CREATE_ACLS_RESPONSE_V0]
+    throttle_time_ms: int = field(INT32, default=0)
+    creation_responses: list[Creation] = field(ListOf(Creation))

@@ -1,62 +1,36 @@
 """Delete the ACLs that match.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DeleteAclsRequest.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DeleteAclsRequest.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import (
-    HOST_FILTER,
-    OPERATION,
-    PERMISSION_TYPE,
-    PRINCIPAL_FILTER,
-    RESOURCE_NAME_FILTER,
-    RESOURCE_TYPE,
-)
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.api_error import ApiError
-from kafka_py.common.requests.delete_acls_response import DeleteAclsResponse
-from kafka_py.common.requests.schema_backed import SchemaBackedRequest
-
-FILTERS = "filters"
-
-DELETE_ACLS_REQUEST_V0 = Schema(
-    Field(
-        FILTERS,
-        ArrayOf(Schema(RESOURCE_TYPE, RESOURCE_NAME_FILTER, PRINCIPAL_FILTER, HOST_FILTER, OPERATION, PERMISSION_TYPE)),
-    )
-)
+from kafka_py.common.protocol.message import ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT8, NULLABLE_STRING
+from kafka_py.common.requests.request_message import RequestMessage
 
 
-class DeleteAclsRequest(SchemaBackedRequest):
+class DeleteAclsRequest(RequestMessage, key=ApiKeys.DELETE_ACLS, latest=2, flexible=2):
     """Filters.
 
     Mirrors: org.apache.kafka.common.requests.DeleteAclsRequest
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    ANSWERED: ClassVar[Mapping[str, str]] = {"filter_responses": "filters"}
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.DELETE_ACLS
+    class Filter(Message):
+        """Which ACLs to delete."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [DELETE_ACLS_REQUEST_V0]
+        resource_type: int = field(INT8)
+        resource_name: str | None = field(NULLABLE_STRING, "The resource's name, null for any")
+        pattern_type: int = field(INT8, "Which resource patterns", since=1, default=3, ignorable=False)
+        principal: str | None = field(NULLABLE_STRING, "The principal, null for any")
+        host: str | None = field(NULLABLE_STRING, "The host, null for any")
+        operation: int = field(INT8)
+        permission_type: int = field(INT8, "Whether the ACL allows or denies")
 
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> DeleteAclsResponse:
-        api_error = ApiError.from_throwable(e)
-        error, message = api_error.error(), api_error.message()
-        return DeleteAclsResponse(
-            {
-                "throttle_time_ms": throttle_time_ms,
-                "filter_responses": [
-                    {"error_code": error.code, "error_message": message, "matching_acls": []}
-                    for _ in self.values["filters"]
-                ],
-            }
-        )
+    filters: list[Filter] = field(ListOf(Filter))

@@ -1,56 +1,41 @@
 """Which ACLs were deleted.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DeleteAclsResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DeleteAclsResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import (
-    ERROR_CODE,
-    ERROR_MESSAGE,
-    HOST,
-    OPERATION,
-    PERMISSION_TYPE,
-    PRINCIPAL,
-    RESOURCE_NAME,
-    RESOURCE_TYPE,
-    THROTTLE_TIME_MS,
-)
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-FILTER_RESPONSES_KEY_NAME = "filter_responses"
-MATCHING_ACLS_KEY_NAME = "matching_acls"
-
-MATCHING_ACL = Schema(
-    ERROR_CODE, ERROR_MESSAGE, RESOURCE_TYPE, RESOURCE_NAME, PRINCIPAL, HOST, OPERATION, PERMISSION_TYPE
-)
-
-DELETE_ACLS_RESPONSE_V0 = Schema(
-    THROTTLE_TIME_MS,
-    Field(
-        FILTER_RESPONSES_KEY_NAME,
-        ArrayOf(Schema(ERROR_CODE, ERROR_MESSAGE, Field(MATCHING_ACLS_KEY_NAME, ArrayOf(MATCHING_ACL)))),
-    ),
-)
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, field
+from kafka_py.common.protocol.types.type import INT8, INT16, INT32, NULLABLE_STRING, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class DeleteAclsResponse(SchemaBackedResponse):
+class DeleteAclsResponse(ResponseMessage, key=ApiKeys.DELETE_ACLS, latest=2, flexible=2):
     """The ACLs that each filter matched.
 
     Mirrors: org.apache.kafka.common.requests.DeleteAclsResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class FilterResult(ErrorEntry):
+        """What became of a filter's ACLs."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.DELETE_ACLS
+        class MatchingAcl(ErrorEntry):
+            """An ACL that the filter matched."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [DELETE_ACLS_RESPONSE_V0]
+            error_code: int = field(INT16)
+            error_message: str | None = field(NULLABLE_STRING)
+            resource_type: int = field(INT8)
+            resource_name: str = field(STRING)
+            pattern_type: int = field(INT8, "How the name is matched", since=1, default=3, ignorable=False)
+            principal: str = field(STRING)
+            host: str = field(STRING)
+            operation: int = field(INT8)
+            permission_type: int = field(INT8, "Whether the ACL allows or denies")
+
+        error_code: int = field(INT16)
+        error_message: str | None = field(NULLABLE_STRING)
+        matching_acls: list[MatchingAcl] = field(ListOf(MatchingAcl))
+
+    throttle_time_ms: int = field(INT32, default=0)
+    filter_responses: list[FilterResult] = field(ListOf(FilterResult))

@@ -1,108 +1,65 @@
 """Where the logs start now.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DeleteRecordsResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DeleteRecordsResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import ClassVar, TypeAlias
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import INT64
-from kafka_py.common.requests.abstract_response import AbstractResponse
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT16, INT32, INT64, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.collection_utils import group_data_by_topic
 
-TOPICS_KEY_NAME = "topics"
-PARTITIONS_KEY_NAME = "partitions"
-LOW_WATERMARK_KEY_NAME = "low_watermark"
 
-DELETE_RECORDS_RESPONSE_PARTITION_V0 = Schema(
-    PARTITION_ID, Field(LOW_WATERMARK_KEY_NAME, INT64, "The smallest log start offset of all replicas"), ERROR_CODE
-)
-
-DELETE_RECORDS_RESPONSE_TOPIC_V0 = Schema(
-    TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(DELETE_RECORDS_RESPONSE_PARTITION_V0), "The partitions")
-)
-
-DELETE_RECORDS_RESPONSE_V0 = Schema(
-    THROTTLE_TIME_MS, Field(TOPICS_KEY_NAME, ArrayOf(DELETE_RECORDS_RESPONSE_TOPIC_V0), "The topics")
-)
-
-
-class DeleteRecordsResponse(AbstractResponse):
+class DeleteRecordsResponse(ResponseMessage, key=ApiKeys.DELETE_RECORDS, latest=1):
     """The low watermark by partition: the smallest log start offset of its live replicas.
 
     Mirrors: org.apache.kafka.common.requests.DeleteRecordsResponse
     """
 
-    __slots__ = ("_responses", "_throttle_time_ms")
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.DELETE_RECORDS
     INVALID_LOW_WATERMARK: ClassVar[int] = -1
 
-    class PartitionResponse:
-        """What became of a partition; a DeleteRecords that waits fills it in later.
+    class Topic(Message):
+        """What became of a topic's partitions."""
 
-        Mirrors: org.apache.kafka.common.requests.DeleteRecordsResponse.PartitionResponse
-        """
+        class PartitionResponse(ErrorEntry):
+            """What became of a partition; a DeleteRecords that waits fills it in later.
 
-        __slots__ = ("error", "low_watermark")
+            Mirrors: org.apache.kafka.common.requests.DeleteRecordsResponse.PartitionResponse
+            Differs: knows its partition as soon as it is part of a response.
+            """
 
-        def __init__(self, low_watermark: int, error: Errors) -> None:
-            self.low_watermark = low_watermark
-            self.error = error
+            partition: int = field(INT32)
+            low_watermark: int = field(INT64, "The smallest log start offset of all replicas", default=-1)
+            error_code: int = field(INT16)
 
-        def __str__(self) -> str:
-            return f"{{low_watermark: {self.low_watermark},error: {self.error}}}"
+            def __init__(self, low_watermark: int, error: Errors) -> None:
+                self.partition = -1  # volatile: whoever makes the response of it
+                self.low_watermark = low_watermark  # volatile: DelayedDeleteRecords
+                self.error_code = error.code  # volatile: DelayedDeleteRecords
 
-        __repr__ = __str__
+        topic: str = field(STRING)
+        partitions: list[PartitionResponse] = field(ListOf(PartitionResponse))
+
+    PartitionResponse: TypeAlias = Topic.PartitionResponse  # type: ignore[misc]  # an alias, not a field
+
+    throttle_time_ms: int = field(INT32, default=0)
+    topics: list[Topic] = field(ListOf(Topic))
 
     def __init__(self, throttle_time_ms: int, responses: dict[TopicPartition, PartitionResponse]) -> None:
-        self._throttle_time_ms = throttle_time_ms
-        self._responses = responses
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [DELETE_RECORDS_RESPONSE_V0]
-
-    @classmethod
-    def from_struct(cls, struct: Struct) -> DeleteRecordsResponse:
-        responses = {
-            TopicPartition(topic.get(TOPIC_NAME), partition.get(PARTITION_ID)): cls.PartitionResponse(
-                partition.get(LOW_WATERMARK_KEY_NAME), Errors.for_code(partition.get(ERROR_CODE))
-            )
-            for topic in struct.get(TOPICS_KEY_NAME)
-            for partition in topic.get(PARTITIONS_KEY_NAME)
-        }
-        return cls(struct.get(THROTTLE_TIME_MS), responses)
-
-    def to_struct(self, version: int) -> Struct:
-        result = Struct(ApiKeys.DELETE_RECORDS.response_schema(version))
-        topics = []
-        for topic, responses in group_data_by_topic(self._responses).items():
-            entry = result.instance(TOPICS_KEY_NAME).set(TOPIC_NAME, topic)
-            partitions = []
-            for partition, response in responses.items():
-                one = entry.instance(PARTITIONS_KEY_NAME).set(PARTITION_ID, partition)
-                one.set(LOW_WATERMARK_KEY_NAME, response.low_watermark).set(ERROR_CODE, response.error.code)
-                partitions.append(one)
-            topics.append(entry.set(PARTITIONS_KEY_NAME, partitions))
-        return result.set(THROTTLE_TIME_MS, self._throttle_time_ms).set(TOPICS_KEY_NAME, topics)
+        self.throttle_time_ms = throttle_time_ms
+        self.topics = []
+        for topic, partitions in group_data_by_topic(responses).items():
+            for partition, response in partitions.items():
+                assert response.partition in (-1, partition)  # one answer cannot serve two
+                response.partition = partition
+            self.topics.append(self.Topic(topic=topic, partitions=list(partitions.values())))
 
     def responses(self) -> dict[TopicPartition, PartitionResponse]:
         """What became of each partition."""
-        return self._responses
-
-    def throttle_time_ms(self) -> int:
-        """How long the client's quota holds it back, in ms."""
-        return self._throttle_time_ms
-
-    def error_counts(self) -> dict[Errors, int]:
-        return self.error_counts_of(response.error for response in self._responses.values())
+        return {TopicPartition(t.topic, p.partition): p for t in self.topics for p in t.partitions}

@@ -1,52 +1,39 @@
 """The ACLs that match.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DescribeAclsResponse.java @ 1.1.1
+Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DescribeAclsResponse.java @ 1.1.1 (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import (
-    ERROR_CODE,
-    ERROR_MESSAGE,
-    HOST,
-    OPERATION,
-    PERMISSION_TYPE,
-    PRINCIPAL,
-    RESOURCE_NAME,
-    RESOURCE_TYPE,
-    THROTTLE_TIME_MS,
-)
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-RESOURCES_KEY_NAME = "resources"
-ACLS_KEY_NAME = "acls"
-
-DESCRIBE_ACLS_RESOURCE = Schema(
-    RESOURCE_TYPE, RESOURCE_NAME, Field(ACLS_KEY_NAME, ArrayOf(Schema(PRINCIPAL, HOST, OPERATION, PERMISSION_TYPE)))
-)
-
-DESCRIBE_ACLS_RESPONSE_V0 = Schema(
-    THROTTLE_TIME_MS, ERROR_CODE, ERROR_MESSAGE, Field(RESOURCES_KEY_NAME, ArrayOf(DESCRIBE_ACLS_RESOURCE))
-)
+from kafka_py.common.protocol.message import ErrorCoded, ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT8, INT16, INT32, NULLABLE_STRING, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class DescribeAclsResponse(SchemaBackedResponse):
+class DescribeAclsResponse(ResponseMessage, ErrorCoded, key=ApiKeys.DESCRIBE_ACLS, latest=2, flexible=2):
     """ACLs by resource.
 
     Mirrors: org.apache.kafka.common.requests.DescribeAclsResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class Resource(Message):
+        """A resource with its ACLs."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.DESCRIBE_ACLS
+        class Acl(Message):
+            """Who may do what, or may not."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [DESCRIBE_ACLS_RESPONSE_V0]
+            principal: str = field(STRING)
+            host: str = field(STRING)
+            operation: int = field(INT8)
+            permission_type: int = field(INT8, "Whether the ACL allows or denies")
+
+        resource_type: int = field(INT8)
+        resource_name: str = field(STRING)
+        pattern_type: int = field(INT8, "How the name is matched", since=1, default=3, ignorable=False)
+        acls: list[Acl] = field(ListOf(Acl))
+
+    throttle_time_ms: int = field(INT32, default=0)
+    error_code: int = field(INT16)
+    error_message: str | None = field(NULLABLE_STRING)
+    resources: list[Resource] = field(ListOf(Resource))

@@ -1,6 +1,7 @@
 """How topics and brokers are configured.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DescribeConfigsResponse.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
@@ -9,87 +10,49 @@ from collections.abc import Sequence
 from typing import ClassVar, NamedTuple
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, ERROR_MESSAGE, THROTTLE_TIME_MS
-from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import BOOLEAN, INT8, NULLABLE_STRING, STRING
-from kafka_py.common.requests.abstract_response import AbstractResponse
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, Message, field
+from kafka_py.common.protocol.types.type import BOOLEAN, INT8, INT16, INT32, NULLABLE_STRING, STRING
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.resource import Resource
 from kafka_py.common.requests.resource_type import ResourceType
-
-RESOURCES_KEY_NAME = "resources"
-RESOURCE_TYPE_KEY_NAME = "resource_type"
-RESOURCE_NAME_KEY_NAME = "resource_name"
-CONFIG_ENTRIES_KEY_NAME = "config_entries"
-CONFIG_NAME_KEY_NAME = "config_name"
-CONFIG_VALUE_KEY_NAME = "config_value"
-IS_SENSITIVE_KEY_NAME = "is_sensitive"
-IS_DEFAULT_KEY_NAME = "is_default"
-READ_ONLY_KEY_NAME = "read_only"
-CONFIG_SYNONYMS_KEY_NAME = "config_synonyms"
-CONFIG_SOURCE_KEY_NAME = "config_source"
-
-DESCRIBE_CONFIGS_RESPONSE_ENTRY_V0 = Schema(
-    Field(CONFIG_NAME_KEY_NAME, STRING, "The configuration's name"),
-    Field(CONFIG_VALUE_KEY_NAME, NULLABLE_STRING, "The configuration's value"),
-    Field(READ_ONLY_KEY_NAME, BOOLEAN, "Whether it can be changed"),
-    Field(IS_DEFAULT_KEY_NAME, BOOLEAN, "Whether it is the default"),
-    Field(IS_SENSITIVE_KEY_NAME, BOOLEAN, "Whether the value is a secret"),
-)
-
-DESCRIBE_CONFIGS_RESPONSE_SYNONYM_V1 = Schema(
-    Field(CONFIG_NAME_KEY_NAME, STRING, "The configuration's name"),
-    Field(CONFIG_VALUE_KEY_NAME, NULLABLE_STRING, "The configuration's value"),
-    Field(CONFIG_SOURCE_KEY_NAME, INT8, "Where the value comes from"),
-)
-
-DESCRIBE_CONFIGS_RESPONSE_ENTRY_V1 = Schema(
-    Field(CONFIG_NAME_KEY_NAME, STRING, "The configuration's name"),
-    Field(CONFIG_VALUE_KEY_NAME, NULLABLE_STRING, "The configuration's value"),
-    Field(READ_ONLY_KEY_NAME, BOOLEAN, "Whether it can be changed"),
-    Field(CONFIG_SOURCE_KEY_NAME, INT8, "Where the value comes from"),
-    Field(IS_SENSITIVE_KEY_NAME, BOOLEAN, "Whether the value is a secret"),
-    Field(CONFIG_SYNONYMS_KEY_NAME, ArrayOf(DESCRIBE_CONFIGS_RESPONSE_SYNONYM_V1)),
-)
-
-DESCRIBE_CONFIGS_RESPONSE_ENTITY_V0 = Schema(
-    ERROR_CODE,
-    ERROR_MESSAGE,
-    Field(RESOURCE_TYPE_KEY_NAME, INT8),
-    Field(RESOURCE_NAME_KEY_NAME, STRING),
-    Field(CONFIG_ENTRIES_KEY_NAME, ArrayOf(DESCRIBE_CONFIGS_RESPONSE_ENTRY_V0)),
-)
-
-DESCRIBE_CONFIGS_RESPONSE_ENTITY_V1 = Schema(
-    ERROR_CODE,
-    ERROR_MESSAGE,
-    Field(RESOURCE_TYPE_KEY_NAME, INT8),
-    Field(RESOURCE_NAME_KEY_NAME, STRING),
-    Field(CONFIG_ENTRIES_KEY_NAME, ArrayOf(DESCRIBE_CONFIGS_RESPONSE_ENTRY_V1)),
-)
-
-DESCRIBE_CONFIGS_RESPONSE_V0 = Schema(
-    THROTTLE_TIME_MS, Field(RESOURCES_KEY_NAME, ArrayOf(DESCRIBE_CONFIGS_RESPONSE_ENTITY_V0))
-)
-
-DESCRIBE_CONFIGS_RESPONSE_V1 = Schema(
-    THROTTLE_TIME_MS, Field(RESOURCES_KEY_NAME, ArrayOf(DESCRIBE_CONFIGS_RESPONSE_ENTITY_V1))
-)
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class DescribeConfigsResponse(AbstractResponse):
+class DescribeConfigsResponse(ResponseMessage, key=ApiKeys.DESCRIBE_CONFIGS, latest=2):
     """Name, value and origin of each setting, by resource.
 
     Mirrors: org.apache.kafka.common.requests.DescribeConfigsResponse
     """
 
-    __slots__ = ("_configs", "_throttle_time_ms")
+    class ResourceEntry(ErrorEntry):
+        """The settings of a resource as they are written."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.DESCRIBE_CONFIGS
+        class Entry(Message):
+            """A setting as it is written."""
+
+            class Synonym(Message):
+                """Another name as it is written."""
+
+                config_name: str = field(STRING)
+                config_value: str | None = field(NULLABLE_STRING)
+                config_source: int = field(INT8)
+
+            config_name: str = field(STRING)
+            config_value: str | None = field(NULLABLE_STRING)
+            read_only: bool = field(BOOLEAN)
+            is_default: bool = field(BOOLEAN, until=0, default=False)
+            config_source: int = field(INT8, "Where the value comes from, -1: see is_default", since=1, default=-1)
+            is_sensitive: bool = field(BOOLEAN, "Whether the value is a secret")
+            config_synonyms: list[Synonym] = field(ListOf(Synonym), since=1, default_factory=list)
+
+        error_code: int = field(INT16)
+        error_message: str | None = field(NULLABLE_STRING)
+        resource_type: int = field(INT8)
+        resource_name: str = field(STRING)
+        config_entries: list[Entry] = field(ListOf(Entry))
+
+    throttle_time_ms: int = field(INT32, default=0)
+    resources: list[ResourceEntry] = field(ListOf(ResourceEntry))
 
     class ConfigSource:
         """Where a value comes from, by its id on the wire.
@@ -154,92 +117,66 @@ class DescribeConfigsResponse(AbstractResponse):
         entries: Sequence[DescribeConfigsResponse.ConfigEntry]
 
     def __init__(self, throttle_time_ms: int, configs: dict[Resource, Config]) -> None:
-        self._throttle_time_ms = throttle_time_ms
-        self._configs = configs
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [DESCRIBE_CONFIGS_RESPONSE_V0, DESCRIBE_CONFIGS_RESPONSE_V1]
-
-    @classmethod
-    def from_struct(cls, struct: Struct) -> DescribeConfigsResponse:
-        configs = {}
-        for r in struct.get(RESOURCES_KEY_NAME):
-            resource = Resource(ResourceType.for_id(r.get(RESOURCE_TYPE_KEY_NAME)), r.get(RESOURCE_NAME_KEY_NAME))
-            entries = [cls._entry_of(resource, entry) for entry in r.get(CONFIG_ENTRIES_KEY_NAME)]
-            configs[resource] = DescribeConfigsResponse.Config(ApiError.from_struct(r), entries)
-        return cls(struct.get(THROTTLE_TIME_MS), configs)
-
-    @staticmethod
-    def _entry_of(resource: Resource, entry: Struct) -> DescribeConfigsResponse.ConfigEntry:
-        if entry.has_field(CONFIG_SOURCE_KEY_NAME):
-            source = DescribeConfigsResponse.ConfigSource.for_id(entry.get(CONFIG_SOURCE_KEY_NAME))
-        elif entry.get(IS_DEFAULT_KEY_NAME):
-            source = DescribeConfigsResponse.ConfigSource.DEFAULT_CONFIG
-        elif resource.type() is ResourceType.BROKER:
-            # Version 0 says no more than that the value is not the default.
-            source = DescribeConfigsResponse.ConfigSource.STATIC_BROKER_CONFIG
-        elif resource.type() is ResourceType.TOPIC:
-            source = DescribeConfigsResponse.ConfigSource.TOPIC_CONFIG
-        else:
-            source = DescribeConfigsResponse.ConfigSource.UNKNOWN_CONFIG
-        return DescribeConfigsResponse.ConfigEntry(
-            entry.get(CONFIG_NAME_KEY_NAME),
-            entry.get(CONFIG_VALUE_KEY_NAME),
-            source,
-            entry.get(IS_SENSITIVE_KEY_NAME),
-            entry.get(READ_ONLY_KEY_NAME),
-            [
-                DescribeConfigsResponse.ConfigSynonym(
-                    synonym.get(CONFIG_NAME_KEY_NAME),
-                    synonym.get(CONFIG_VALUE_KEY_NAME),
-                    DescribeConfigsResponse.ConfigSource.for_id(synonym.get(CONFIG_SOURCE_KEY_NAME)),
-                )
-                for synonym in entry.get_or_else(CONFIG_SYNONYMS_KEY_NAME, ())
-            ],
-        )
-
-    def to_struct(self, version: int) -> Struct:
-        result = Struct(ApiKeys.DESCRIBE_CONFIGS.response_schema(version))
-        resources = []
-        for resource, config in self._configs.items():
-            r = result.instance(RESOURCES_KEY_NAME)
-            r.set(RESOURCE_TYPE_KEY_NAME, resource.type().id()).set(RESOURCE_NAME_KEY_NAME, resource.name())
-            config.error.write(r)
-            r.set(CONFIG_ENTRIES_KEY_NAME, [self._entry_struct(r, entry) for entry in config.entries])
-            resources.append(r)
-        return result.set(THROTTLE_TIME_MS, self._throttle_time_ms).set(RESOURCES_KEY_NAME, resources)
-
-    @staticmethod
-    def _entry_struct(resource: Struct, entry: DescribeConfigsResponse.ConfigEntry) -> Struct:
-        result = resource.instance(CONFIG_ENTRIES_KEY_NAME)
-        result.set(CONFIG_NAME_KEY_NAME, entry.name).set(CONFIG_VALUE_KEY_NAME, entry.value)
-        result.set(IS_SENSITIVE_KEY_NAME, entry.is_sensitive).set(READ_ONLY_KEY_NAME, entry.is_read_only)
-        result.set_if_exists(CONFIG_SOURCE_KEY_NAME, entry.source.id)
-        result.set_if_exists(IS_DEFAULT_KEY_NAME, entry.source is DescribeConfigsResponse.ConfigSource.DEFAULT_CONFIG)
-        if result.has_field(CONFIG_SYNONYMS_KEY_NAME):
-            synonyms = []
-            for synonym in entry.synonyms:
-                one = result.instance(CONFIG_SYNONYMS_KEY_NAME).set(CONFIG_NAME_KEY_NAME, synonym.name)
-                one.set(CONFIG_VALUE_KEY_NAME, synonym.value).set(CONFIG_SOURCE_KEY_NAME, synonym.source.id)
-                synonyms.append(one)
-            result.set(CONFIG_SYNONYMS_KEY_NAME, synonyms)
-        return result
+        self.throttle_time_ms = throttle_time_ms
+        self.resources = [
+            self.ResourceEntry(
+                error_code=config.error.error().code,
+                error_message=config.error.short_message(),
+                resource_type=resource.type().id(),
+                resource_name=resource.name(),
+                config_entries=[_entry(entry) for entry in config.entries],
+            )
+            for resource, config in configs.items()
+        ]
 
     def configs(self) -> dict[Resource, Config]:
         """What is known of each resource."""
-        return self._configs
+        configs = {}
+        for r in self.resources:
+            resource = Resource(ResourceType.for_id(r.resource_type), r.resource_name)
+            entries = [self._entry_of(resource, entry) for entry in r.config_entries]
+            configs[resource] = self.Config(ApiError(r.error, r.error_message), entries)
+        return configs
 
     def config(self, resource: Resource) -> Config | None:
         """What is known of a resource, None if it was not asked for."""
-        return self._configs.get(resource)
+        return self.configs().get(resource)
 
-    def throttle_time_ms(self) -> int:
-        """How long the client's quota holds it back, in ms."""
-        return self._throttle_time_ms
+    def _entry_of(self, resource: Resource, entry: ResourceEntry.Entry) -> ConfigEntry:
+        if entry.config_source >= 0:
+            source = self.ConfigSource.for_id(entry.config_source)
+        elif entry.is_default:
+            source = self.ConfigSource.DEFAULT_CONFIG
+        elif resource.type() is ResourceType.BROKER:
+            # Version 0 says no more than that the value is not the default.
+            source = self.ConfigSource.STATIC_BROKER_CONFIG
+        elif resource.type() is ResourceType.TOPIC:
+            source = self.ConfigSource.TOPIC_CONFIG
+        else:
+            source = self.ConfigSource.UNKNOWN_CONFIG
+        synonyms = [
+            self.ConfigSynonym(s.config_name, s.config_value, self.ConfigSource.for_id(s.config_source))
+            for s in entry.config_synonyms
+        ]
+        return self.ConfigEntry(
+            entry.config_name, entry.config_value, source, entry.is_sensitive, entry.read_only, synonyms
+        )
 
-    def error_counts(self) -> dict[Errors, int]:
-        return self.error_counts_of(config.error.error() for config in self._configs.values())
+
+def _entry(entry: DescribeConfigsResponse.ConfigEntry) -> DescribeConfigsResponse.ResourceEntry.Entry:
+    entry_class = DescribeConfigsResponse.ResourceEntry.Entry
+    return entry_class(
+        config_name=entry.name,
+        config_value=entry.value,
+        read_only=entry.is_read_only,
+        is_default=entry.source is DescribeConfigsResponse.ConfigSource.DEFAULT_CONFIG,
+        config_source=entry.source.id,
+        is_sensitive=entry.is_sensitive,
+        config_synonyms=[
+            entry_class.Synonym(config_name=s.name, config_value=s.value, config_source=s.source.id)
+            for s in entry.synonyms
+        ],
+    )
 
 
 for _id, _name in enumerate(

@@ -1,6 +1,7 @@
 """What is in the log directories.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/DescribeLogDirsResponse.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
@@ -8,70 +9,45 @@ from __future__ import annotations
 from typing import ClassVar, NamedTuple
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, THROTTLE_TIME_MS, TOPIC_NAME
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
-from kafka_py.common.protocol.types.type import BOOLEAN, INT64, STRING
-from kafka_py.common.requests.abstract_response import AbstractResponse
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, Message, field
+from kafka_py.common.protocol.types.type import BOOLEAN, INT16, INT32, INT64, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.collection_utils import group_data_by_topic
 
-LOG_DIRS_KEY_NAME = "log_dirs"
-LOG_DIR_KEY_NAME = "log_dir"
-TOPICS_KEY_NAME = "topics"
-PARTITIONS_KEY_NAME = "partitions"
-SIZE_KEY_NAME = "size"
-OFFSET_LAG_KEY_NAME = "offset_lag"
-IS_FUTURE_KEY_NAME = "is_future"
 
-DESCRIBE_LOG_DIRS_RESPONSE_V0 = Schema(
-    THROTTLE_TIME_MS,
-    Field(
-        LOG_DIRS_KEY_NAME,
-        ArrayOf(
-            Schema(
-                ERROR_CODE,
-                Field(LOG_DIR_KEY_NAME, STRING, "The directory's path"),
-                Field(
-                    TOPICS_KEY_NAME,
-                    ArrayOf(
-                        Schema(
-                            TOPIC_NAME,
-                            Field(
-                                PARTITIONS_KEY_NAME,
-                                ArrayOf(
-                                    Schema(
-                                        PARTITION_ID,
-                                        Field(SIZE_KEY_NAME, INT64, "The log's size in bytes"),
-                                        Field(OFFSET_LAG_KEY_NAME, INT64, "How far the replica is behind"),
-                                        Field(
-                                            IS_FUTURE_KEY_NAME, BOOLEAN, "Whether it will replace the current replica"
-                                        ),
-                                    )
-                                ),
-                            ),
-                        )
-                    ),
-                ),
-            )
-        ),
-    ),
-)
-
-
-class DescribeLogDirsResponse(AbstractResponse):
+class DescribeLogDirsResponse(ResponseMessage, key=ApiKeys.DESCRIBE_LOG_DIRS, latest=1):
     """Size and lag of each replica by directory.
 
     Mirrors: org.apache.kafka.common.requests.DescribeLogDirsResponse
     """
 
-    __slots__ = ("_log_dir_infos", "_throttle_time_ms")
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.DESCRIBE_LOG_DIRS
     INVALID_OFFSET_LAG: ClassVar[int] = -1
+
+    class LogDir(ErrorEntry):
+        """A directory as it is written."""
+
+        class Topic(Message):
+            """The logs of a topic."""
+
+            class Partition(Message):
+                """The log of a partition."""
+
+                partition: int = field(INT32)
+                size: int = field(INT64, "In bytes")
+                offset_lag: int = field(INT64, "How far the replica is behind")
+                is_future: bool = field(BOOLEAN, "Whether it will replace the current replica")
+
+            topic: str = field(STRING)
+            partitions: list[Partition] = field(ListOf(Partition))
+
+        error_code: int = field(INT16)
+        log_dir: str = field(STRING)
+        topics: list[Topic] = field(ListOf(Topic))
+
+    throttle_time_ms: int = field(INT32, default=0)
+    log_dirs: list[LogDir] = field(ListOf(LogDir))
 
     class ReplicaInfo(NamedTuple):
         """A log: its bytes, how many records it is behind, and whether it will replace the replica's present log.
@@ -100,52 +76,34 @@ class DescribeLogDirsResponse(AbstractResponse):
             return f"(error={self.error}, replicas={self.replica_infos})"
 
     def __init__(self, throttle_time_ms: int, log_dir_infos: dict[str, LogDirInfo]) -> None:
-        self._throttle_time_ms = throttle_time_ms
-        self._log_dir_infos = log_dir_infos
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [DESCRIBE_LOG_DIRS_RESPONSE_V0]
-
-    @classmethod
-    def from_struct(cls, struct: Struct) -> DescribeLogDirsResponse:
-        log_dir_infos = {}
-        for log_dir in struct.get(LOG_DIRS_KEY_NAME):
-            replica_infos = {
-                TopicPartition(topic.get(TOPIC_NAME), partition.get(PARTITION_ID)): cls.ReplicaInfo(
-                    partition.get(SIZE_KEY_NAME), partition.get(OFFSET_LAG_KEY_NAME), partition.get(IS_FUTURE_KEY_NAME)
-                )
-                for topic in log_dir.get(TOPICS_KEY_NAME)
-                for partition in topic.get(PARTITIONS_KEY_NAME)
-            }
-            info = cls.LogDirInfo(Errors.for_code(log_dir.get(ERROR_CODE)), replica_infos)
-            log_dir_infos[log_dir.get(LOG_DIR_KEY_NAME)] = info
-        return cls(struct.get(THROTTLE_TIME_MS), log_dir_infos)
-
-    def to_struct(self, version: int) -> Struct:
-        result = Struct(ApiKeys.DESCRIBE_LOG_DIRS.response_schema(version))
-        log_dirs = []
-        for path, info in self._log_dir_infos.items():
-            log_dir = result.instance(LOG_DIRS_KEY_NAME).set(ERROR_CODE, info.error.code).set(LOG_DIR_KEY_NAME, path)
-            topics = []
-            for topic, replicas in group_data_by_topic(info.replica_infos).items():
-                entry = log_dir.instance(TOPICS_KEY_NAME).set(TOPIC_NAME, topic)
-                partitions = []
-                for partition, replica in replicas.items():
-                    one = entry.instance(PARTITIONS_KEY_NAME).set(PARTITION_ID, partition)
-                    one.set(SIZE_KEY_NAME, replica.size).set(OFFSET_LAG_KEY_NAME, replica.offset_lag)
-                    partitions.append(one.set(IS_FUTURE_KEY_NAME, replica.is_future))
-                topics.append(entry.set(PARTITIONS_KEY_NAME, partitions))
-            log_dirs.append(log_dir.set(TOPICS_KEY_NAME, topics))
-        return result.set(THROTTLE_TIME_MS, self._throttle_time_ms).set(LOG_DIRS_KEY_NAME, log_dirs)
+        self.throttle_time_ms = throttle_time_ms
+        self.log_dirs = [_log_dir(path, info) for path, info in log_dir_infos.items()]
 
     def log_dir_infos(self) -> dict[str, LogDirInfo]:
         """What is in each directory, by its absolute path."""
-        return self._log_dir_infos
+        return {
+            log_dir.log_dir: self.LogDirInfo(
+                log_dir.error,
+                {
+                    TopicPartition(topic.topic, p.partition): self.ReplicaInfo(p.size, p.offset_lag, p.is_future)
+                    for topic in log_dir.topics
+                    for p in topic.partitions
+                },
+            )
+            for log_dir in self.log_dirs
+        }
 
-    def throttle_time_ms(self) -> int:
-        """How long the client's quota holds it back, in ms."""
-        return self._throttle_time_ms
 
-    def error_counts(self) -> dict[Errors, int]:
-        return self.error_counts_of(info.error for info in self._log_dir_infos.values())
+def _log_dir(path: str, info: DescribeLogDirsResponse.LogDirInfo) -> DescribeLogDirsResponse.LogDir:
+    topic_class = DescribeLogDirsResponse.LogDir.Topic
+    topics = [
+        topic_class(
+            topic=topic,
+            partitions=[
+                topic_class.Partition(partition=p, size=r.size, offset_lag=r.offset_lag, is_future=r.is_future)
+                for p, r in replicas.items()
+            ],
+        )
+        for topic, replicas in group_data_by_topic(info.replica_infos).items()
+    ]
+    return DescribeLogDirsResponse.LogDir(error_code=info.error.code, log_dir=path, topics=topics)

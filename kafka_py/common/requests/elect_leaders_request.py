@@ -17,7 +17,7 @@ from kafka_py.common.requests.request_message import RequestMessage
 class ElectLeadersRequest(RequestMessage, key=ApiKeys.ELECT_LEADERS, latest=2, flexible=2):
     """Partitions, and whether their preferred replica or any may lead.
 
-    Mirrors: org.apache.kafka.common.requests.ElectLeadersRequest
+    Mirrors: org.apache.kafka.common.requests.ElectLeadersRequest @ 2.5.1
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {

@@ -14,7 +14,7 @@ from kafka_py.common.requests.response_message import ResponseMessage
 class ElectLeadersResponse(ResponseMessage, ErrorCoded, key=ApiKeys.ELECT_LEADERS, latest=2, flexible=2):
     """The error of the whole and of each partition.
 
-    Mirrors: org.apache.kafka.common.requests.ElectLeadersResponse
+    Mirrors: org.apache.kafka.common.requests.ElectLeadersResponse @ 2.5.1
     """
 
     class Topic(Message):

@@ -75,11 +75,11 @@ class Builder(AbstractRequest.Builder):
         self._max_wait = max_wait
         self._min_bytes = min_bytes
         self._fetch_data = fetch_data
-        self._isolation_level = IsolationLevel.READ_UNCOMMITTED
-        self._max_bytes = _MAX_INT
-        self._metadata = FetchMetadata.LEGACY
-        self._to_forget: list[TopicPartition] = []
-        self._rack_id = ""
+        self._isolation_level = IsolationLevel.READ_UNCOMMITTED  # thread: its maker
+        self._max_bytes = _MAX_INT  # thread: its maker
+        self._metadata = FetchMetadata.LEGACY  # thread: its maker
+        self._to_forget: list[TopicPartition] = []  # thread: its maker
+        self._rack_id = ""  # thread: its maker
 
     @staticmethod
     def for_consumer(
@@ -194,16 +194,16 @@ class FetchRequest(AbstractRequest):
         metadata: FetchMetadata = FetchMetadata.LEGACY,
         rack_id: str = "",
     ) -> None:
-        self._version = version
-        self._replica_id = replica_id
-        self._max_wait = max_wait
-        self._min_bytes = min_bytes
-        self._max_bytes = max_bytes
-        self._fetch_data = fetch_data
-        self._isolation_level = isolation_level
-        self._to_forget = to_forget if to_forget is not None else []
-        self._metadata = metadata
-        self._rack_id = rack_id
+        self._version = version  # thread: its maker
+        self._replica_id = replica_id  # thread: its maker
+        self._max_wait = max_wait  # thread: its maker
+        self._min_bytes = min_bytes  # thread: its maker
+        self._max_bytes = max_bytes  # thread: its maker
+        self._fetch_data = fetch_data  # thread: its maker
+        self._isolation_level = isolation_level  # thread: its maker
+        self._to_forget = to_forget if to_forget is not None else []  # thread: its maker
+        self._metadata = metadata  # thread: its maker
+        self._rack_id = rack_id  # thread: its maker
 
     @staticmethod
     def schema(version: int) -> Schema:

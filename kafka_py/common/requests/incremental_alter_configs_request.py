@@ -17,7 +17,7 @@ from kafka_py.common.requests.request_message import RequestMessage
 class IncrementalAlterConfigsRequest(RequestMessage, key=ApiKeys.INCREMENTAL_ALTER_CONFIGS, latest=1, flexible=1):
     """Operations by resource and configuration.
 
-    Mirrors: org.apache.kafka.common.requests.IncrementalAlterConfigsRequest
+    Mirrors: org.apache.kafka.common.requests.IncrementalAlterConfigsRequest @ 2.5.1
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {"responses": "resources"}

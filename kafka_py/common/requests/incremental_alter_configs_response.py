@@ -14,7 +14,7 @@ from kafka_py.common.requests.response_message import ResponseMessage
 class IncrementalAlterConfigsResponse(ResponseMessage, key=ApiKeys.INCREMENTAL_ALTER_CONFIGS, latest=1, flexible=1):
     """An error by resource.
 
-    Mirrors: org.apache.kafka.common.requests.IncrementalAlterConfigsResponse
+    Mirrors: org.apache.kafka.common.requests.IncrementalAlterConfigsResponse @ 2.5.1
     """
 
     class Resource(ErrorEntry):

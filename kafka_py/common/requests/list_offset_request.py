@@ -73,9 +73,10 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
         ) -> None:
             super().__init__(ApiKeys.LIST_OFFSETS, oldest_allowed_version, latest_allowed_version)
             self._replica_id = replica_id
-            self._isolation_level = isolation_level
-            self._offset_data: dict[TopicPartition, ListOffsetRequest.PartitionData] | None = None
-            self._partition_timestamps: dict[TopicPartition, int] | None = None
+            self._isolation_level = isolation_level  # thread: its maker
+            offset_data: dict[TopicPartition, ListOffsetRequest.PartitionData] | None = None
+            self._offset_data = offset_data  # thread: its maker
+            self._partition_timestamps: dict[TopicPartition, int] | None = None  # thread: its maker
 
         @staticmethod
         def for_replica(allowed_version: int, replica_id: int) -> ListOffsetRequest.Builder:

@@ -14,7 +14,7 @@ from kafka_py.common.requests.request_message import RequestMessage
 class ListPartitionReassignmentsRequest(RequestMessage, key=ApiKeys.LIST_PARTITION_REASSIGNMENTS, latest=0, flexible=0):
     """Partitions, None for all.
 
-    Mirrors: org.apache.kafka.common.requests.ListPartitionReassignmentsRequest
+    Mirrors: org.apache.kafka.common.requests.ListPartitionReassignmentsRequest @ 2.5.1
     """
 
     class Topic(Message):

@@ -16,7 +16,7 @@ class ListPartitionReassignmentsResponse(
 ):
     """Replicas that come and go, by partition.
 
-    Mirrors: org.apache.kafka.common.requests.ListPartitionReassignmentsResponse
+    Mirrors: org.apache.kafka.common.requests.ListPartitionReassignmentsResponse @ 2.5.1
     """
 
     class Topic(Message):

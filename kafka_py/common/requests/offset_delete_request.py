@@ -14,7 +14,7 @@ from kafka_py.common.requests.request_message import RequestMessage
 class OffsetDeleteRequest(RequestMessage, key=ApiKeys.OFFSET_DELETE, latest=0):
     """A group and partitions.
 
-    Mirrors: org.apache.kafka.common.requests.OffsetDeleteRequest
+    Mirrors: org.apache.kafka.common.requests.OffsetDeleteRequest @ 2.5.1
     """
 
     class Topic(Message):

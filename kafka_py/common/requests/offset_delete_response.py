@@ -14,7 +14,7 @@ from kafka_py.common.requests.response_message import ResponseMessage
 class OffsetDeleteResponse(ResponseMessage, ErrorCoded, key=ApiKeys.OFFSET_DELETE, latest=0):
     """The error of the whole and of each partition.
 
-    Mirrors: org.apache.kafka.common.requests.OffsetDeleteResponse
+    Mirrors: org.apache.kafka.common.requests.OffsetDeleteResponse @ 2.5.1
     """
 
     class Topic(Message):

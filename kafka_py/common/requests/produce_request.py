@@ -136,14 +136,16 @@ class ProduceRequest(AbstractRequest):
         partition_records: dict[TopicPartition, MemoryRecords],
         transactional_id: str | None = None,
     ) -> None:
-        self._version = version
-        self._acks = acks
-        self._timeout = timeout
-        self._transactional_id = transactional_id
-        self._partition_records: dict[TopicPartition, MemoryRecords] | None = partition_records
-        self._partition_sizes = {tp: records.size_in_bytes() for tp, records in partition_records.items()}
-        self._transactional = False
-        self._idempotent = False
+        self._version = version  # thread: its maker
+        self._acks = acks  # thread: its maker
+        self._timeout = timeout  # thread: its maker
+        self._transactional_id = transactional_id  # thread: its maker
+        records: dict[TopicPartition, MemoryRecords] | None = partition_records
+        self._partition_records = records  # thread: its maker, then the handler
+        sizes = {tp: records.size_in_bytes() for tp, records in partition_records.items()}
+        self._partition_sizes = sizes  # thread: its maker
+        self._transactional = False  # thread: its maker
+        self._idempotent = False  # thread: its maker
         for records in partition_records.values():
             self._validate_records(version, records.buffer)
 

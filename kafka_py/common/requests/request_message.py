@@ -15,7 +15,6 @@ from kafka_py.common.protocol.types.field import NO_DEFAULT
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import Parts
 from kafka_py.common.requests.abstract_request import AbstractRequest
-from kafka_py.common.requests.abstract_response import AbstractResponse
 from kafka_py.common.requests.api_error import ApiError
 
 
@@ -81,12 +80,13 @@ class RequestMessage(AbstractRequest, Message):
         """The lists that an answer to this request as a whole has entries for."""
         return self.ANSWERED
 
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> AbstractResponse:
-        """The answer with the error wherever it has room for one, and the request's names repeated."""
+    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> Any:
+        """The answer with the error wherever it has room for one, and the request's names repeated.
+
+        It is of the API's response class, which the type checker cannot know.
+        """
         response_class = self.API_KEY.response_class()
-        error = ApiError.from_throwable(e)
-        response: AbstractResponse = _failed(response_class, self, error, self.answered(), throttle_time_ms)
-        return response
+        return _failed(response_class, self, ApiError.from_throwable(e), self.answered(), throttle_time_ms)
 
     def __str__(self) -> str:
         return self.to_string(True)

@@ -1,37 +1,24 @@
 """The answer to a token of the SASL exchange.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/SaslAuthenticateResponse.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, ERROR_MESSAGE
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import BYTES
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-SASL_AUTH_BYTES_KEY_NAME = "sasl_auth_bytes"
-
-SASL_AUTHENTICATE_RESPONSE_V0 = Schema(
-    ERROR_CODE, ERROR_MESSAGE, Field(SASL_AUTH_BYTES_KEY_NAME, BYTES, "A token of the SASL exchange")
-)
+from kafka_py.common.protocol.message import ErrorCoded, field
+from kafka_py.common.protocol.types.type import BYTES, INT16, INT64, NULLABLE_STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class SaslAuthenticateResponse(SchemaBackedResponse):
+class SaslAuthenticateResponse(ResponseMessage, ErrorCoded, key=ApiKeys.SASL_AUTHENTICATE, latest=2, flexible=2):
     """Bytes for the mechanism, or an error with a message.
 
     Mirrors: org.apache.kafka.common.requests.SaslAuthenticateResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
-
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.SASL_AUTHENTICATE
-
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [SASL_AUTHENTICATE_RESPONSE_V0]
+    error_code: int = field(INT16)
+    error_message: str | None = field(NULLABLE_STRING, default=None)
+    sasl_auth_bytes: bytes | memoryview = field(BYTES, "A token of the SASL exchange", default=b"")
+    session_lifetime_ms: int = field(INT64, "When to authenticate again, 0 for never", since=1, default=0)

@@ -5,71 +5,40 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/requests/WriteTxnMarkersR
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import TOPIC_NAME
-from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import BOOLEAN, INT16, INT32, INT64
-from kafka_py.common.requests.schema_backed import SchemaBackedRequest
-from kafka_py.common.requests.write_txn_markers_response import WriteTxnMarkersResponse
-
-COORDINATOR_EPOCH_KEY_NAME = "coordinator_epoch"
-TXN_MARKERS_KEY_NAME = "transaction_markers"
-PRODUCER_ID_KEY_NAME = "producer_id"
-PRODUCER_EPOCH_KEY_NAME = "producer_epoch"
-TRANSACTION_RESULT_KEY_NAME = "transaction_result"
-TOPICS_KEY_NAME = "topics"
-PARTITIONS_KEY_NAME = "partitions"
-
-WRITE_TXN_MARKERS_ENTRY_V0 = Schema(
-    Field(PRODUCER_ID_KEY_NAME, INT64),
-    Field(PRODUCER_EPOCH_KEY_NAME, INT16),
-    Field(TRANSACTION_RESULT_KEY_NAME, BOOLEAN, "Whether to commit"),
-    Field(TOPICS_KEY_NAME, ArrayOf(Schema(TOPIC_NAME, Field(PARTITIONS_KEY_NAME, ArrayOf(INT32), "The partitions")))),
-    Field(COORDINATOR_EPOCH_KEY_NAME, INT32, "The epoch of the transaction's coordinator"),
-)
-
-WRITE_TXN_MARKERS_REQUEST_V0 = Schema(Field(TXN_MARKERS_KEY_NAME, ArrayOf(WRITE_TXN_MARKERS_ENTRY_V0)))
+from kafka_py.common.protocol.message import ListOf, Message, field
+from kafka_py.common.protocol.types.type import BOOLEAN, INT16, INT32, INT64, STRING
+from kafka_py.common.requests.request_message import RequestMessage
 
 
-class WriteTxnMarkersRequest(SchemaBackedRequest):
+class WriteTxnMarkersRequest(RequestMessage, key=ApiKeys.WRITE_TXN_MARKERS, latest=0):
     """Producer, result and partitions of each transaction.
 
     Mirrors: org.apache.kafka.common.requests.WriteTxnMarkersRequest
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    ANSWERED: ClassVar[Mapping[str, str]] = {
+        "transaction_markers": "transaction_markers",
+        "topics": "topics",
+        "partitions": "partitions",
+    }
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.WRITE_TXN_MARKERS
+    class Marker(Message):
+        """The end of a transaction."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [WRITE_TXN_MARKERS_REQUEST_V0]
+        class Topic(Message):
+            """Partitions of a topic."""
 
-    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> WriteTxnMarkersResponse:
-        error = Errors.for_exception(e)
-        return WriteTxnMarkersResponse(
-            {
-                "transaction_markers": [
-                    {
-                        "producer_id": marker["producer_id"],
-                        "topics": [
-                            {
-                                "topic": topic["topic"],
-                                "partitions": [
-                                    {"partition": partition, "error_code": error.code}
-                                    for partition in topic["partitions"]
-                                ],
-                            }
-                            for topic in marker["topics"]
-                        ],
-                    }
-                    for marker in self.values["transaction_markers"]
-                ],
-            }
-        )
+            topic: str = field(STRING)
+            partitions: list[int] = field(ListOf(INT32))
+
+        producer_id: int = field(INT64)
+        producer_epoch: int = field(INT16)
+        transaction_result: bool = field(BOOLEAN, "Whether to commit")
+        topics: list[Topic] = field(ListOf(Topic))
+        coordinator_epoch: int = field(INT32, "The epoch of the transaction's coordinator")
+
+    transaction_markers: list[Marker] = field(ListOf(Marker))

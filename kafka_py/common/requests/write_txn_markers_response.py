@@ -5,50 +5,34 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/requests/WriteTxnMarkersR
 
 from __future__ import annotations
 
-from typing import ClassVar
-
 from kafka_py.common.protocol.api_keys import ApiKeys
-from kafka_py.common.protocol.common_fields import ERROR_CODE, PARTITION_ID, TOPIC_NAME
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import INT64
-from kafka_py.common.requests.schema_backed import SchemaBackedResponse
-
-TXN_MARKERS_KEY_NAME = "transaction_markers"
-PRODUCER_ID_KEY_NAME = "producer_id"
-TOPICS_KEY_NAME = "topics"
-PARTITIONS_KEY_NAME = "partitions"
-
-WRITE_TXN_MARKERS_PARTITION_ERROR_RESPONSE_V0 = Schema(PARTITION_ID, ERROR_CODE)
-
-WRITE_TXN_MARKERS_ENTRY_V0 = Schema(
-    Field(PRODUCER_ID_KEY_NAME, INT64),
-    Field(
-        TOPICS_KEY_NAME,
-        ArrayOf(
-            Schema(
-                TOPIC_NAME,
-                Field(PARTITIONS_KEY_NAME, ArrayOf(WRITE_TXN_MARKERS_PARTITION_ERROR_RESPONSE_V0), "The partitions"),
-            )
-        ),
-    ),
-)
-
-WRITE_TXN_MARKERS_RESPONSE_V0 = Schema(Field(TXN_MARKERS_KEY_NAME, ArrayOf(WRITE_TXN_MARKERS_ENTRY_V0)))
+from kafka_py.common.protocol.message import ErrorEntry, ListOf, Message, field
+from kafka_py.common.protocol.types.type import INT16, INT32, INT64, STRING
+from kafka_py.common.requests.response_message import ResponseMessage
 
 
-class WriteTxnMarkersResponse(SchemaBackedResponse):
+class WriteTxnMarkersResponse(ResponseMessage, key=ApiKeys.WRITE_TXN_MARKERS, latest=0):
     """An error by producer and partition.
 
     Mirrors: org.apache.kafka.common.requests.WriteTxnMarkersResponse
-    Differs: holds the fields under their names in ``values``.
     """
 
-    __slots__ = ()
+    class Marker(Message):
+        """The errors of a transaction."""
 
-    API_KEY: ClassVar[ApiKeys] = ApiKeys.WRITE_TXN_MARKERS
+        class Topic(Message):
+            """The errors of a topic."""
 
-    @staticmethod
-    def schema_versions() -> list[Schema]:
-        return [WRITE_TXN_MARKERS_RESPONSE_V0]
+            class Partition(ErrorEntry):
+                """What became of a partition."""
+
+                partition: int = field(INT32)
+                error_code: int = field(INT16)
+
+            topic: str = field(STRING)
+            partitions: list[Partition] = field(ListOf(Partition))
+
+        producer_id: int = field(INT64)
+        topics: list[Topic] = field(ListOf(Topic))
+
+    transaction_markers: list[Marker] = field(ListOf(Marker))

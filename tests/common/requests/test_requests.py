@@ -276,7 +276,7 @@ def test_create_topics_with_a_topic_twice_and_validate_only_in_version_0() -> No
 def test_delete_topics(version: int) -> None:
     request = DeleteTopicsRequest.Builder({"a", "b"}, 7).build(version)
     read = DeleteTopicsRequest.parse(b"".join(request.to_parts()), version)
-    assert (read.topics(), read.timeout()) == ({"a", "b"}, 7)
+    assert (read.topics, read.timeout) == ({"a", "b"}, 7)
     assert read.get_error_response(0, NotControllerException()).error_counts() == {Errors.NOT_CONTROLLER: 2}
 
 
@@ -296,9 +296,9 @@ def test_find_coordinator() -> None:
 def test_init_producer_id() -> None:
     request = InitProducerIdRequest.Builder(None, 100).build()
     read = InitProducerIdRequest.parse(b"".join(request.to_parts()), 0)
-    assert (read.transactional_id(), read.transaction_timeout_ms()) == (None, 100)
+    assert (read.transactional_id, read.transaction_timeout_ms) == (None, 100)
     response = read.get_error_response(1, NotControllerException())
-    assert (response.producer_id(), response.epoch(), response.error()) == (-1, 0, Errors.NOT_CONTROLLER)
+    assert (response.producer_id, response.producer_epoch, response.error()) == (-1, 0, Errors.NOT_CONTROLLER)
     with pytest.raises(ValueError, match="not positive"):
         InitProducerIdRequest.Builder(None, 0)
     with pytest.raises(ValueError, match="non-empty"):

@@ -16,6 +16,7 @@ class ArrayOf(Type):
     """A list of values of one type behind a count of four bytes; -1 stands for None where that is allowed.
 
     Mirrors: org.apache.kafka.common.protocol.types.ArrayOf
+    Left out: read -- a memoryview has no position of its own: read_at is told one
     Differs: the nullable array, ``ArrayOf.nullable(type)`` in Java, is ``ArrayOf(type, nullable=True)``.
     """
 

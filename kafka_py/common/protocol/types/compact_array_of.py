@@ -15,7 +15,9 @@ from kafka_py.common.protocol.types.type import Parts, Type, read_unsigned_varin
 class CompactArrayOf(ArrayOf):
     """A list of values of one type behind its count plus one as a varint; 0 stands for None.
 
-    Mirrors: org.apache.kafka.common.protocol.types.CompactArrayOf
+    Mirrors: org.apache.kafka.common.protocol.types.CompactArrayOf @ 3.7.1
+    Left out: arrayElementType, documentation, read, typeName -- ``type`` tells the elements' type, ``name`` its own; a
+              memoryview has no position of its own: read_at is told one
     """
 
     def __init__(self, type: Type, nullable: bool = False) -> None:

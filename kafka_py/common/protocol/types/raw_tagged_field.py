@@ -11,7 +11,7 @@ from typing import NamedTuple
 class RawTaggedField(NamedTuple):
     """Tag and bytes of an unknown field: skipped by the reader, kept for the writer.
 
-    Mirrors: org.apache.kafka.common.protocol.types.RawTaggedField
+    Mirrors: org.apache.kafka.common.protocol.types.RawTaggedField @ 3.7.1
     """
 
     tag: int

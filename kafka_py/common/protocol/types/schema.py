@@ -22,6 +22,7 @@ class Schema(Type):
     """Fields in the order of their bytes; nested and in arrays a type like any other.
 
     Mirrors: org.apache.kafka.common.protocol.types.Schema
+    Left out: walk, handleNode -- retains_buffer_reference looks into nested types by itself
     Differs: on first use the schema is compiled to a flat reader and writer (schema_compiler.py). The field by field
              walk of Java is kept: it tells, with Java's words, what is wrong with bytes or values that the compiled
              code refuses.
@@ -40,10 +41,10 @@ class Schema(Type):
             self.fields_by_name[definition.name] = bound
         self.is_flexible = bool(fields) and isinstance(fields[-1].type, TaggedFields)
         self.layout: Any = None  # volatile: whoever declares a message with this schema, before anybody uses it
-        self._reader: Reader | None = None
-        self._writer: Writer | None = None
-        self._message_reader: Reader | None = None
-        self._message_writer: Writer | None = None
+        self._reader: Reader | None = None  # volatile: any thread that reads first; all make the same
+        self._writer: Writer | None = None  # volatile: as the reader
+        self._message_reader: Reader | None = None  # volatile: as the reader
+        self._message_writer: Writer | None = None  # volatile: as the reader
 
     def read(self, buffer: Any, position: int = 0) -> Struct:
         """The struct at ``position`` of a buffer; SchemaException if the bytes do not fit."""

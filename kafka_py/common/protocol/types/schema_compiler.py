@@ -52,7 +52,7 @@ class _Source:
 
     def __init__(self, messages: bool) -> None:
         self.messages = messages  # whether it deals in messages where a schema has a layout for them
-        self.lines: list[str] = []
+        self.lines: list[str] = []  # thread: the one that compiles
         self.names: dict[str, Any] = {
             "unpack_from": struct.unpack_from,
             "pack": struct.pack,
@@ -62,7 +62,7 @@ class _Source:
             "read_varint": read_unsigned_varint,
             "varint": unsigned_varint,
         }
-        self._count = 0
+        self._count = 0  # thread: the one that compiles
 
     def variable(self) -> str:
         self._count += 1

@@ -22,6 +22,7 @@ class Struct:
     """Values in the order of a schema's fields, with access by name, by field or by bound field.
 
     Mirrors: org.apache.kafka.common.protocol.types.Struct
+    Left out: validateField -- the schema's validate looks at every field
     Differs: one ``get``, ``set`` and ``get_or_else`` serve all types of fields, where Java has an overload for each.
     """
 
@@ -29,7 +30,8 @@ class Struct:
 
     def __init__(self, schema: Schema, values: list[Any] | None = None) -> None:
         self.schema = schema
-        self.values: list[Any] = [None] * len(schema.fields) if values is None else values
+        found: list[Any] = [None] * len(schema.fields) if values is None else values
+        self.values = found  # thread: the one that makes or has read the struct
 
     def _bound(self, key: Key) -> BoundField:
         if isinstance(key, BoundField):

@@ -16,7 +16,9 @@ from kafka_py.common.protocol.types.type import Parts, Type, read_unsigned_varin
 class TaggedFields(Type):
     """Values by tag, in ascending order of the tags; an unknown one is kept as RawTaggedField.
 
-    Mirrors: org.apache.kafka.common.protocol.types.TaggedFields
+    Mirrors: org.apache.kafka.common.protocol.types.TaggedFields @ 3.7.1
+    Left out: documentation, numFields, of, read, typeName -- the constructor takes a dict, and ``name`` tells the
+              type; a memoryview has no position of its own: read_at is told one
     """
 
     def __init__(self, fields: dict[int, Field] | None = None) -> None:

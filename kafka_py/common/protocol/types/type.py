@@ -26,6 +26,7 @@ class Type:
     """A type that can be read from and written to bytes.
 
     Mirrors: org.apache.kafka.common.protocol.types.Type
+    Left out: read -- a memoryview has no position of its own: read_at is told one
     """
 
     name: str = ""
