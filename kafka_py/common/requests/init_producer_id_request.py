@@ -40,3 +40,11 @@ class InitProducerIdRequest(RequestMessage, key=ApiKeys.INIT_PRODUCER_ID, latest
             super().__init__(
                 InitProducerIdRequest(transactional_id=transactional_id, transaction_timeout_ms=transaction_timeout_ms)
             )
+            self._transactional_id = transactional_id
+            self._transaction_timeout_ms = transaction_timeout_ms
+
+        def __str__(self) -> str:
+            return (
+                f"(type=InitProducerIdRequest, transactionalId={self._transactional_id or 'null'}, "
+                f"transactionTimeoutMs={self._transaction_timeout_ms})"
+            )
