@@ -140,8 +140,8 @@ class ProduceRequest(AbstractRequest):
         self._acks = acks  # thread: its maker
         self._timeout = timeout  # thread: its maker
         self._transactional_id = transactional_id  # thread: its maker
-        records: dict[TopicPartition, MemoryRecords] | None = partition_records
-        self._partition_records = records  # thread: its maker, then the handler
+        kept: dict[TopicPartition, MemoryRecords] | None = partition_records
+        self._partition_records = kept  # thread: its maker, then the handler
         sizes = {tp: records.size_in_bytes() for tp, records in partition_records.items()}
         self._partition_sizes = sizes  # thread: its maker
         self._transactional = False  # thread: its maker
