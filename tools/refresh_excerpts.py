@@ -1,4 +1,7 @@
-"""Bring the excerpts in docs/*.md up to date: rewrite the body of each block headed ```python module:Class.method.
+"""Bring docs/*.md up to date with the code: rewrite the body of each block that names what it shows.
+
+    ```python module:Class.method     the source of it
+    ```mermaid module:TABLE           the state machine whose transitions the table lists, drawn
 
     python tools/refresh_excerpts.py            rewrite the pages
     python tools/refresh_excerpts.py --check    change nothing; name the stale excerpts, end with 1 if there are any
@@ -8,6 +11,7 @@ tests/style/test_docs_excerpts.py fails when an excerpt is not the source of wha
 
 from __future__ import annotations
 
+import enum
 import functools
 import importlib
 import inspect
@@ -15,18 +19,49 @@ import pathlib
 import re
 import sys
 import textwrap
+from collections.abc import Mapping
+from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
-BLOCK = re.compile(r"^```python (\S+):(\S+)\n(.*?)^```$", re.M | re.S)
+BLOCK = re.compile(r"^```(python|mermaid) (\S+):(\S+)\n(.*?)^```$", re.M | re.S)
 
 
 def pages() -> list[pathlib.Path]:
     return sorted((ROOT / "docs").glob("*.md"))
 
 
+def body_of(kind: str, module: str, name: str) -> str:
+    """What belongs into a block; ImportError, AttributeError when there is no such thing."""
+    return source_of(module, name) if kind == "python" else diagram_of(named(module, name))
+
+
+def named(module: str, name: str) -> Any:
+    return functools.reduce(getattr, name.split("."), importlib.import_module(module))
+
+
+def diagram_of(table: Mapping[Any, Any]) -> str:
+    """A state machine as Mermaid draws it.
+
+    The table has for each state those that may come before it, or for each event what it makes of which state.
+    """
+    steps = []
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            steps += [(text_of(before), text_of(after), f" : {text_of(key)}") for before, after in value.items()]
+        else:
+            steps += [(text_of(before), text_of(key), "") for before in value]
+    order = [text_of(key) for key in table]
+    steps.sort(key=lambda step: [order.index(state) if state in order else 0 for state in step[:2]])
+    return "stateDiagram-v2\n" + "".join(f"    {before} --> {after}{event}\n" for before, after, event in steps)
+
+
+def text_of(state: object) -> str:
+    return state.name if isinstance(state, enum.Enum) else str(state)
+
+
 def source_of(module: str, name: str) -> str:
     """The text of the class, function, method or property; ImportError, AttributeError when it is not there."""
-    found: object = functools.reduce(getattr, name.split("."), importlib.import_module(module))
+    found: object = named(module, name)
     if isinstance(found, property):
         found = found.fget
     return textwrap.dedent(inspect.getsource(found)).strip() + "\n"  # type: ignore[arg-type]
@@ -38,15 +73,15 @@ def refreshed(text: str) -> tuple[str, list[str], list[str]]:
     lost: list[str] = []
 
     def replace(block: re.Match[str]) -> str:
-        module, name, body = block.groups()
+        kind, module, name, body = block.groups()
         try:
-            source = source_of(module, name)
+            source = body_of(kind, module, name)
         except (ImportError, AttributeError, TypeError, OSError) as e:
             lost.append(f"{module}:{name} ({e})")
             return block[0]
         if source != body:
             stale.append(f"{module}:{name}")
-        return f"```python {module}:{name}\n{source}```"
+        return f"```{kind} {module}:{name}\n{source}```"
 
     return BLOCK.sub(replace, text), stale, lost
 
