@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 HEADER = struct.Struct(">qiibIhiqqqhii")
 BatchHeader = tuple[int, int, int, int, int, int, int, int, int, int, int, int, int]
 
-# Places of the header's fields in what HEADER unpacks: constants cost nothing, a NamedTuple ten times the unpacking.
+# Places of the header's fields in what HEADER unpacks. A NamedTuple would take twice the time, to make and to read.
 BASE_OFFSET: Final = 0
 LENGTH: Final = 1
 PARTITION_LEADER_EPOCH: Final = 2

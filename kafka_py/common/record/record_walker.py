@@ -53,7 +53,6 @@ _DELTAS_1 = [_NO_VARINT if byte > 0x7F else -1 - byte if byte & 1 else byte for 
 for _high in range(128):
     _DECODED_2[_high * 256 + 128 : _high * 256 + 256 : 2] = range(_high * 128, _high * 128 + 128, 2)
 
-
 # Records that are walked one by one after an attempt at a run that found little.
 _MIN_WORTHWHILE_RUN = 8
 
