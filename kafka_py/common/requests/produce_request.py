@@ -125,6 +125,7 @@ class ProduceRequest(AbstractRequest):
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.PRODUCE
     LATEST: ClassVar[int] = ApiKeys.PRODUCE.latest_version()
+    FLEXIBLE: ClassVar[int] = ProduceRequestData.FLEXIBLE
 
     Builder: TypeAlias = _Builder
 
@@ -140,8 +141,8 @@ class ProduceRequest(AbstractRequest):
         self._acks = acks  # thread: its maker
         self._timeout = timeout  # thread: its maker
         self._transactional_id = transactional_id  # thread: its maker
-        records: dict[TopicPartition, MemoryRecords] | None = partition_records
-        self._partition_records = records  # thread: its maker, then the handler
+        kept: dict[TopicPartition, MemoryRecords] | None = partition_records
+        self._partition_records = kept  # thread: its maker, then the handler
         sizes = {tp: records.size_in_bytes() for tp, records in partition_records.items()}
         self._partition_sizes = sizes  # thread: its maker
         self._transactional = False  # thread: its maker
@@ -153,10 +154,6 @@ class ProduceRequest(AbstractRequest):
     def schema(version: int) -> Schema:
         """The layout at a version that is declared."""
         return ProduceRequestData.schema(version)
-
-    @classmethod
-    def from_struct(cls, struct: Struct, version: int) -> ProduceRequest:
-        return cls._from_data(ProduceRequestData.of_struct(struct), version)
 
     @classmethod
     def _from_data(cls, data: ProduceRequestData, version: int) -> ProduceRequest:
