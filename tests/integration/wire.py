@@ -347,7 +347,7 @@ def crowd(
 
 def parse(api: int, version: int, reply: bytes) -> Struct:
     """The body behind the correlation id."""
-    return ApiKeys.for_id(api).parse_response(version, memoryview(reply)[4:])
+    return ApiKeys.for_id(api).response_schema(version).read(memoryview(reply)[4:])
 
 
 def values_of(answer: Any, name: str) -> Iterator[Any]:

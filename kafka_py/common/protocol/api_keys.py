@@ -10,11 +10,8 @@ from __future__ import annotations
 import importlib
 from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
-from kafka_py.common.errors import SchemaException
-
 if TYPE_CHECKING:
     from kafka_py.common.protocol.types.schema import Schema
-    from kafka_py.common.protocol.types.struct import Struct
 
 _MAGIC_VALUE_V0 = 0
 _MAGIC_VALUE_V2 = 2
@@ -35,8 +32,8 @@ class ApiKeys:
     """One API of the protocol: a singleton per id, to be compared with ``is``.
 
     Mirrors: org.apache.kafka.common.protocol.ApiKeys
-    Left out: main, toHtml, retainsBufferReference, schemaFor -- the protocol's page belongs to Kafka's build; a schema
-              knows by itself what it retains, and a message its schemas
+    Left out: main, toHtml, retainsBufferReference, schemaFor, parseRequest, parseResponse -- the protocol's page is
+              Kafka's; a schema knows by itself what it retains; a message knows its schemas, and parses itself
     Differs: a key says which version is the latest in use, its messages are declared in the modules of the requests,
              which are imported when they are first needed; str() gives the constant's name (PRODUCE), ``name`` the text
              of the protocol (Produce), as in Java.
@@ -190,8 +187,7 @@ class ApiKeys:
 
     def _load(self) -> None:
         declared = self.request_class()
-        latest = getattr(declared, "LATEST", self._latest_version)
-        flexible = [version >= getattr(declared, "FLEXIBLE", latest + 1) for version in range(latest + 1)]
+        flexible = [version >= declared.FLEXIBLE for version in range(declared.LATEST + 1)]
         request_header_versions = [2 if tags else 1 for tags in flexible]
         response_header_versions = [1 if tags else 0 for tags in flexible]
         if self is ApiKeys.CONTROLLED_SHUTDOWN:
@@ -226,9 +222,6 @@ class ApiKeys:
     def _schema_of(self, message_class: Any, version: int) -> Schema:
         if not self.is_version_supported(version):
             raise ValueError(f"Invalid version for API key {self}: {version}")
-        if hasattr(message_class, "schema_versions"):
-            old: Schema = message_class.schema_versions()[version]
-            return old
         schema: Schema = message_class.schema(version)
         return schema
 
@@ -248,20 +241,6 @@ class ApiKeys:
             self._load()
             versions = self._response_header_versions
         return versions[api_version] if 0 <= api_version < len(versions) else 0
-
-    def parse_request(self, version: int, buffer: Any) -> Struct:
-        """The body of a request; SchemaException if the bytes do not fit."""
-        return self.request_schema(version).read(buffer)
-
-    def parse_response(self, version: int, buffer: Any) -> Struct:
-        """The body of a response; SchemaException if the bytes do not fit."""
-        try:
-            return self.response_schema(version).read(buffer)
-        except SchemaException:
-            # A broker that lacks the version of an ApiVersions request answers in version 0.
-            if self is not ApiKeys.API_VERSIONS or version == 0:
-                raise
-            return self.response_schema(0).read(buffer)
 
     def __str__(self) -> str:
         return self.constant

@@ -192,12 +192,6 @@ class Message(metaclass=MessageType):
         found: Struct = schema.layout.to_struct(schema, self)
         return found
 
-    @classmethod
-    def of_struct(cls, struct: Struct) -> Self:
-        """The message that a struct of one of its schemas holds."""
-        found: Self = struct.schema.layout.from_struct(struct)
-        return found
-
     def unknown_tagged_fields(self) -> dict[int, RawTaggedField]:
         """The tags that were read without a field for them; they are written again."""
         found: dict[int, RawTaggedField] | None = getattr(self, "unknown_tags", None)

@@ -69,8 +69,8 @@ class AbstractRequest(AbstractRequestResponse):
     """A request of some API at some version.
 
     Mirrors: org.apache.kafka.common.requests.AbstractRequest
-    Differs: the Java constructors that take a Struct are ``from_struct``; the switch over all keys in parseRequest is
-             a look-up of the key's class.
+    Differs: where Java makes requests of Structs, ``parse`` makes them of bytes; the switch over all keys in
+             parseRequest is a look-up of the key's class.
     """
 
     __slots__ = ("_version",)
@@ -84,13 +84,8 @@ class AbstractRequest(AbstractRequestResponse):
 
     @classmethod
     @abstractmethod
-    def from_struct(cls, struct: Struct, version: int) -> Self:
-        """The request that a struct of its schema holds."""
-
-    @classmethod
     def parse(cls, buffer: Any, version: int) -> Self:
         """The request in a message's body; SchemaException if the bytes do not fit."""
-        return cls.from_struct(cls.API_KEY.parse_request(version, buffer), version)
 
     @staticmethod
     def parse_request(api_key: ApiKeys, api_version: int, buffer: Any) -> AbstractRequest:
@@ -114,11 +109,9 @@ class AbstractRequest(AbstractRequestResponse):
     def to_struct(self) -> Struct:
         """The request as a struct of its version's schema."""
 
+    @abstractmethod
     def to_parts(self) -> Parts:
         """The bytes of the body, as parts of a gathering write."""
-        out: Parts = []
-        self.to_struct().write_to(out)
-        return out
 
     def to_send(self, destination: str, header: RequestHeader) -> Send:
         """Header and body, ready for the selector."""

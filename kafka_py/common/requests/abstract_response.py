@@ -36,19 +36,8 @@ class AbstractResponse(AbstractRequestResponse):
 
     @classmethod
     @abstractmethod
-    def from_struct(cls, struct: Struct) -> Self:
-        """The response that a struct of any of its schemas holds."""
-
-    @classmethod
     def parse(cls, buffer: Any, version: int) -> Self:
         """The response in a message's body; SchemaException if the bytes do not fit."""
-        return cls.from_struct(cls.API_KEY.parse_response(version, buffer))
-
-    @staticmethod
-    def parse_response(api_key: ApiKeys, struct: Struct) -> AbstractResponse:
-        """The response that a struct of the key's response schema holds."""
-        response: AbstractResponse = api_key.response_class().from_struct(struct)
-        return response
 
     @abstractmethod
     def to_struct(self, version: int) -> Struct:
@@ -58,11 +47,9 @@ class AbstractResponse(AbstractRequestResponse):
     def error_counts(self) -> dict[Errors, int]:
         """How often each error is in the response; feeds the ErrorsPerSec metrics."""
 
+    @abstractmethod
     def to_parts(self, version: int, header: bytes = b"") -> Parts:
         """The bytes of a header and of the body, as parts of a gathering write."""
-        out: Parts = [header] if header else []
-        self.to_struct(version).write_to(out)
-        return [b"".join(out)]
 
     def to_send(self, destination: str, request_header: RequestHeader, api_version: int | None = None) -> Send:
         """The answer to a request, ready for the selector, in the request's version unless another is given."""

@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import ClassVar
 
 from kafka_py.common.errors import ApiException
-from kafka_py.common.protocol.common_fields import ERROR_CODE, ERROR_MESSAGE
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.protocol.types.struct import Struct
 
 _MAX_STRING = 32767
 _MAX_CHARACTER = 4  # bytes
@@ -38,16 +36,6 @@ class ApiError:
         error = Errors.for_exception(t)
         message = str(t) if t.args else None
         return ApiError(error, None if message == error.message() else message)
-
-    @staticmethod
-    def from_struct(struct: Struct) -> ApiError:
-        """Read the error's two fields, of which early versions have only the first."""
-        return ApiError(Errors.for_code(struct.get(ERROR_CODE)), struct.get_or_else(ERROR_MESSAGE, None))
-
-    def write(self, struct: Struct) -> None:
-        """Set the error's two fields."""
-        struct.set(ERROR_CODE, self._error.code)
-        struct.set_if_exists(ERROR_MESSAGE, self.short_message())
 
     def short_message(self) -> str | None:
         """The message as far as it fits into a response; None for NONE."""

@@ -173,6 +173,7 @@ class FetchRequest(AbstractRequest):
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.FETCH
     LATEST: ClassVar[int] = ApiKeys.FETCH.latest_version()
+    FLEXIBLE: ClassVar[int] = FetchRequestData.FLEXIBLE
     CONSUMER_REPLICA_ID: ClassVar[int] = -1
     DEFAULT_RESPONSE_MAX_BYTES: ClassVar[int] = _MAX_INT
     INVALID_LOG_START_OFFSET: ClassVar[int] = -1
@@ -209,10 +210,6 @@ class FetchRequest(AbstractRequest):
     def schema(version: int) -> Schema:
         """The layout at a version that is declared."""
         return FetchRequestData.schema(version)
-
-    @classmethod
-    def from_struct(cls, struct: Struct, version: int) -> FetchRequest:
-        return cls._from_data(FetchRequestData.of_struct(struct), version)
 
     @classmethod
     def _from_data(cls, data: FetchRequestData, version: int) -> FetchRequest:

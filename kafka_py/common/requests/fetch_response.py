@@ -119,10 +119,6 @@ class FetchResponse(AbstractResponse):
         return cls._from_data(FetchResponseData.read(buffer, version)[0])
 
     @classmethod
-    def from_struct(cls, struct: Struct) -> FetchResponse:
-        return cls._from_data(FetchResponseData.of_struct(struct))
-
-    @classmethod
     def _from_data(cls, data: FetchResponseData) -> FetchResponse:
         response_data = {}
         for topic in data.responses:

@@ -125,6 +125,7 @@ class ProduceRequest(AbstractRequest):
 
     API_KEY: ClassVar[ApiKeys] = ApiKeys.PRODUCE
     LATEST: ClassVar[int] = ApiKeys.PRODUCE.latest_version()
+    FLEXIBLE: ClassVar[int] = ProduceRequestData.FLEXIBLE
 
     Builder: TypeAlias = _Builder
 
@@ -153,10 +154,6 @@ class ProduceRequest(AbstractRequest):
     def schema(version: int) -> Schema:
         """The layout at a version that is declared."""
         return ProduceRequestData.schema(version)
-
-    @classmethod
-    def from_struct(cls, struct: Struct, version: int) -> ProduceRequest:
-        return cls._from_data(ProduceRequestData.of_struct(struct), version)
 
     @classmethod
     def _from_data(cls, data: ProduceRequestData, version: int) -> ProduceRequest:

@@ -89,10 +89,6 @@ class ProduceResponse(AbstractResponse):
         return cls._from_data(ProduceResponseData.read(buffer, version)[0])
 
     @classmethod
-    def from_struct(cls, struct: Struct) -> ProduceResponse:
-        return cls._from_data(ProduceResponseData.of_struct(struct))
-
-    @classmethod
     def _from_data(cls, data: ProduceResponseData) -> ProduceResponse:
         responses = {
             TopicPartition(topic.topic, p.partition): cls.PartitionResponse(

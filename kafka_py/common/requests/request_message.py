@@ -53,12 +53,6 @@ class RequestMessage(AbstractRequest, Message):
         request._version = version
         return request
 
-    @classmethod
-    def from_struct(cls, struct: Struct, version: int) -> Self:
-        request = cls.of_struct(struct)
-        request._version = version
-        return request
-
     def at(self, version: int) -> Self:
         """The same request at a version; nested messages are shared."""
         request: Self = type(self).blank()

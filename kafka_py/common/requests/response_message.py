@@ -21,10 +21,6 @@ class ResponseMessage(AbstractResponse, Message):
     def parse(cls, buffer: Any, version: int) -> Self:
         return cls.read(buffer, version)[0]
 
-    @classmethod
-    def from_struct(cls, struct: Struct) -> Self:
-        return cls.of_struct(struct)
-
     def to_struct(self, version: int) -> Struct:
         return self.struct_at(version)
 

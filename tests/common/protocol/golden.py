@@ -33,19 +33,13 @@ class Golden(NamedTuple):
 
     @property
     def schema(self) -> Schema:
-        schema: Schema = schema_of(self.message_class, self.version)
+        schema: Schema = self.message_class.schema(self.version)
         return schema
-
-
-def schema_of(message_class: Any, version: int) -> Any:
-    return (
-        message_class.schema(version) if hasattr(message_class, "schema") else message_class.schema_versions()[version]
-    )
 
 
 def latest_declared(key: ApiKeys) -> int:
     """The last version that the key's messages are declared for."""
-    latest: int = getattr(key.request_class(), "LATEST", key.latest_version())
+    latest: int = key.request_class().LATEST
     return latest
 
 

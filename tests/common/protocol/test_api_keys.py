@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 
 from kafka_py.common.protocol.api_keys import ApiKeys
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.api_versions_response import ApiVersionsResponse
 from tests.common.protocol.golden import golden
 
 
@@ -97,9 +99,9 @@ def test_response_header_of_golden_frames() -> None:
 
 def test_response_of_a_broker_that_lacks_the_version() -> None:
     version_0 = b"\x00\x23\x00\x00\x00\x01\x00\x12\x00\x00\x00\x01"
-    struct = ApiKeys.API_VERSIONS.parse_response(3, version_0)
-    assert struct.get("error_code") == 35
-    assert struct.get("api_versions")[0].get("max_version") == 1
+    response = ApiVersionsResponse.parse(version_0, 3)
+    assert response.error() is Errors.UNSUPPORTED_VERSION
+    assert response.api_versions[0].max_version == 1
 
 
 def test_copies_are_the_same_object() -> None:

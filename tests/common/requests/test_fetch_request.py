@@ -12,6 +12,7 @@ from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.requests.abstract_response import join_parts
 from kafka_py.common.requests.fetch_metadata import FetchMetadata
 from kafka_py.common.requests.fetch_request import FetchRequest
+from kafka_py.common.requests.fetch_request_data import FetchRequestData
 from kafka_py.common.requests.fetch_response import FetchResponse
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.topic_partition import TopicPartition
@@ -41,7 +42,7 @@ def test_flat_reader_reads_what_the_schema_writes(version: int) -> None:
     original = request(version)
     data = b"".join(original.to_parts())
     read = FetchRequest.parse(data, version)
-    by_schema = FetchRequest.from_struct(original.to_struct(), version)
+    by_schema = FetchRequest._from_data(FetchRequestData.read(original.to_struct().to_bytes(), version)[0], version)
     for parsed in (read, by_schema):
         assert (parsed.replica_id(), parsed.max_wait(), parsed.min_bytes()) == (1, 500, 1)
         assert parsed.is_from_follower()

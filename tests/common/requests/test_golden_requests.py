@@ -10,7 +10,7 @@ from kafka_py.common.errors import InvalidRecordException, SchemaException
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_request import AbstractRequest
-from kafka_py.common.requests.abstract_response import AbstractResponse, join_parts
+from kafka_py.common.requests.abstract_response import join_parts
 from tests.common.protocol.golden import ALL_KEYS, Golden, golden, golden_of
 
 # Bodies that are read into sets, so that their order may change.
@@ -46,8 +46,6 @@ def test_requests(key: ApiKeys) -> None:
             assert type(AbstractRequest.parse_request(key, message.version, message.body)) is type(request)
         assert same(message, join_parts(request.to_parts())), message.id
         assert same(message, request.to_struct().to_bytes()), message.id
-        from_struct = type(request).from_struct(message.schema.read(message.body), message.version)
-        assert same(message, join_parts(from_struct.to_parts())), message.id
 
 
 @pytest.mark.ported("RequestResponseTest.testSerialization")
@@ -57,9 +55,7 @@ def test_responses(key: ApiKeys) -> None:
         response = key.response_class().parse(message.body, message.version)
         assert same(message, join_parts(response.to_parts(message.version))), message.id
         assert same(message, response.to_struct(message.version).to_bytes()), message.id
-        again = AbstractResponse.parse_response(key, message.schema.read(message.body))
-        assert type(again) is type(response)
-        assert sum(again.error_counts().values()) >= 0
+        assert sum(response.error_counts().values()) >= 0
 
 
 @pytest.mark.ported("RequestResponseTest.checkErrorResponse")
