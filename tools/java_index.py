@@ -14,7 +14,7 @@ from collections.abc import Iterator
 PACKAGE = pathlib.Path(__file__).parents[1] / "kafka_py"
 MIRRORS = re.compile(r"Mirrors: (org\.apache\.kafka\.[\w.]+)(?:[^\n]*?@ *(\d\.\d\.\d))?")
 SKIPPED = re.compile(r'/\*.*?\*/|//[^\n]*|"(?:\\.|[^"\\\n])*"|\'(?:\\.|[^\'\\\n])*\'', re.S)
-ANNOTATION = r"(?:@\w+(?:\([^()]*\))?\s*)*"
+ANNOTATION = r"(?:@[\w.]+(?:\([^()]*\))?\s*)*"
 MODIFIERS = r"(?:(?:public|protected|private|static|final|abstract|synchronized|default)\s+)*"
 TYPE = re.compile(rf"^{ANNOTATION}{MODIFIERS}(class|interface|enum)\s+(\w+)")
 METHOD = re.compile(rf"^{ANNOTATION}{MODIFIERS}(?:<[^(=]+>\s+)?\w[\w.<>\[\],?& ]*?\s+(\w+)\s*\(")

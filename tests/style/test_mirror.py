@@ -18,9 +18,9 @@ import kafka_py
 from tests.style.sources import nodes_of, tree_of
 
 ROOT = pathlib.Path(__file__).parents[2]
-VERSIONS = ("1.1.1", "3.7.1")
+VERSIONS = ("1.1.1", "2.5.1", "3.7.1")
 NEEDS_EXTRA = {"kafka_py.spark"}  # imported only where pyspark and pyarrow are installed
-REWRITTEN = ("kafka_py.common.requests.",)  # declared messages: what 1.1.1 has getters for are fields
+DECLARED = "kafka_py.common.requests."  # messages: what 1.1.1 has getters for are fields
 Index = dict[tuple[str, str], set[str]]
 
 
@@ -32,8 +32,9 @@ def snake(name: str) -> str:
 def index_of(version: str) -> Index:
     """(package, owner) -> names of its methods, from the tables of the originals' names."""
     index: Index = collections.defaultdict(set)
-    for language in ("scala", "java"):
-        for row in (ROOT / f"docs/{language}-{version}.tsv").read_text().splitlines():
+    for table in (ROOT / "docs").glob(f"*-{version}.tsv"):
+        language = table.name.partition("-")[0]
+        for row in table.read_text().splitlines():
             path, kind, owner, name, _ = row.split("\t")
             package = path.split(f"/{language}/")[1].rsplit("/", 1)[0].replace("/", ".")
             if kind == "def":
@@ -78,12 +79,13 @@ def nested(cls: type) -> list[type]:
 
 
 CLASSES = python_classes()
-MIRRORS = [
+KAFKAS = [
     c
     for c in CLASSES
     if re.search(r"^Mirrors: (org\.apache\.)?kafka\.", inspect.cleandoc(vars(c).get("__doc__") or ""), re.M)
-    and not c.__module__.startswith(REWRITTEN)
 ]
+MIRRORS = [c for c in KAFKAS if not c.__module__.startswith(DECLARED)]
+MESSAGES = [c for c in KAFKAS if c.__module__.startswith(DECLARED)]
 
 
 def field(doc: str, name: str) -> str:
@@ -120,6 +122,12 @@ def test_mirrored_class_is_whole(cls: type) -> None:
     here = set().union(*(vars(base) for base in cls.__mro__ if base is not object)) | init_attributes(cls)
     missing = {m for m in index[key] if not python_names(m) & here} - {"this", "apply"}
     assert missing - left_out == set(), "in Kafka, not in Python, not listed as left out"
+
+
+@pytest.mark.parametrize("cls", MESSAGES, ids=lambda c: f"{c.__module__}.{c.__qualname__}")
+def test_a_message_mirrors_a_class(cls: type) -> None:
+    original, index = mirrored(cls)
+    assert key_of(original, index) is not None, f"{original} is not a class of that version of Kafka"
 
 
 PYTHON_FORMS = {

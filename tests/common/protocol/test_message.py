@@ -52,7 +52,8 @@ def again(book: Book, version: int) -> Book:
     read, end = Book.read(written, version)
     assert end == len(written)
     assert Book.schema(version).layout.from_struct(Book.schema(version).read(written)) == read
-    for cut in range(len(written)):
+    everywhere = range(len(written))
+    for cut in {*everywhere[:300], *everywhere[-300:]}:
         with pytest.raises(SchemaException):
             Book.read(written[:cut], version)
     return read
