@@ -226,7 +226,7 @@ class Cleaner(Logging):
     ) -> None:
         start_offset = segment.base_offset
         # to the very end, even if the map ends before: the index of the copy has to be complete
-        upper_bound_offset = segment.read_next_offset if next_segment is None else next_segment.base_offset
+        upper_bound_offset = segment.read_next_offset() if next_segment is None else next_segment.base_offset
         transaction_metadata.add_aborted_transactions(
             log.collect_aborted_transactions(start_offset, upper_bound_offset)
         )

@@ -231,7 +231,7 @@ class LogCleaner(KafkaMetricsGroup):
     def await_cleaned(self, topic_partition: TopicPartition, offset: int, max_wait_ms: int = 60000) -> bool:
         """Wait until a partition is clean up to `offset`; whether it is. For tests."""
         remaining_wait_ms = max_wait_ms
-        while self.cleaner_manager.all_cleaner_checkpoints.get(topic_partition, -1) < offset:
+        while self.cleaner_manager.all_cleaner_checkpoints().get(topic_partition, -1) < offset:
             if remaining_wait_ms <= 0:
                 return False
             sleep_time = min(10, remaining_wait_ms)

@@ -131,7 +131,6 @@ class LogCleanerManager(KafkaMetricsGroup):
 
     # ---- what to clean --------------------------------------------------------------------------------------------
 
-    @property
     def all_cleaner_checkpoints(self) -> dict[TopicPartition, int]:
         """The first offset not cleaned yet of each log that ever was."""
         with self._lock:
@@ -169,7 +168,7 @@ class LogCleanerManager(KafkaMetricsGroup):
         with self._lock:
             now = time.milliseconds()
             self._time_of_last_run = now
-            last_clean = self.all_cleaner_checkpoints
+            last_clean = self.all_cleaner_checkpoints()
             dirty_logs = []
             for topic_partition, log in self.logs.items():
                 if (
@@ -399,7 +398,7 @@ class LogCleanerManager(KafkaMetricsGroup):
         now = Time.SYSTEM.milliseconds()
         total = 0
         partitions = self.uncleanable_partitions(log_dir)
-        last_clean = self.all_cleaner_checkpoints if partitions else {}
+        last_clean = self.all_cleaner_checkpoints() if partitions else {}
         for topic_partition in partitions:
             log = self.logs.get(topic_partition)
             if log is not None:

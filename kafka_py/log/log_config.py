@@ -257,7 +257,6 @@ class LogConfig(AbstractConfig):
         """A configuration of these options and Kafka's defaults."""
         return cls(props)
 
-    @property
     def random_segment_jitter(self) -> int:
         """A random time in ms, below segment.jitter.ms, to take off segment.ms."""
         if self.segment_jitter_ms == 0:

@@ -208,7 +208,7 @@ class LogLoader(Logging):
             )
             self.info("Found log file %s from interrupted swap operation, repairing.", swap_file)
             self._recover_segment(swap_segment)
-            end = max(swap_segment.read_next_offset, base_offset + 1)  # it may be empty
+            end = max(swap_segment.read_next_offset(), base_offset + 1)  # it may be empty
             # where its first original is gone already, the segment before it is none of the originals
             old_segments = [s for s in self._segments.values_between(base_offset, end) if s.base_offset >= base_offset]
             self._local_log.replace_segments(swap_segment, old_segments, is_recovered_swap_file=True)
@@ -244,7 +244,7 @@ class LogLoader(Logging):
                 yield_gil()
         log_start_offset = self._log_start_offset_checkpoint
         if not self._segments.is_empty:
-            log_end_offset = self._local_log.active_segment.read_next_offset
+            log_end_offset = self._local_log.active_segment.read_next_offset()
             if log_end_offset < log_start_offset:
                 self.warn(
                     "Deleting all segments because logEndOffset (%d) is smaller than logStartOffset %d. This could "
@@ -257,7 +257,7 @@ class LogLoader(Logging):
             if self._leader_epoch_cache.latest_epoch() >= 0:
                 self._leader_epoch_cache.clear_and_flush()
             self._local_log.new_segment(log_start_offset)
-        return self._local_log.active_segment.read_next_offset
+        return self._local_log.active_segment.read_next_offset()
 
     def _recover_unflushed_segment(self, segment: LogSegment, later: list[LogSegment]) -> bool:
         """Recover a segment and sync it; False if it had to be cut, so that the ones behind it were deleted."""

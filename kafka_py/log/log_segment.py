@@ -134,7 +134,7 @@ class LogSegment(Logging):
             TransactionIndex(base_offset, LogFileUtils.transaction_index_file(dir, base_offset, file_suffix)),
             base_offset,
             index_interval_bytes=config.index_interval,
-            roll_jitter_ms=config.random_segment_jitter,
+            roll_jitter_ms=config.random_segment_jitter(),
             max_segment_ms=config.segment_ms,
             max_segment_bytes=config.segment_size,
             time=time,
@@ -412,7 +412,6 @@ class LogSegment(Logging):
         """As TransactionIndex.collect_aborted_txns."""
         return self.txn_index.collect_aborted_txns(fetch_offset, upper_bound_offset)
 
-    @property
     def read_next_offset(self) -> int:
         """The offset after the last record; it reads the file from the last index entry on."""
         info = self.read(self.offset_index.last_offset, None, self.log.size_in_bytes())

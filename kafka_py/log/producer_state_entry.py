@@ -396,7 +396,6 @@ class ProducerAppendInfo:
         is_aborted = end_txn_marker.control_type() is ControlRecordType.ABORT
         return CompletedTxn(self.producer_id, first_offset, offset, is_aborted)
 
-    @property
     def to_entry(self) -> ProducerStateEntry:
         """The collected state."""
         return self._updated_entry

@@ -170,7 +170,7 @@ class ProducerStateManager(Logging):
             raise ValueError(f"Invalid producer id {producer_id} passed to update for partition {self.topic_partition}")
         if self.is_trace_enabled:
             self.trace("Updated producer %d state to %s", producer_id, append_info)
-        updated_entry = append_info.to_entry
+        updated_entry = append_info.to_entry()
         current_entry = self._producers.get(producer_id)
         if current_entry is None:
             self._producers[producer_id] = updated_entry
@@ -208,7 +208,7 @@ class ProducerStateManager(Logging):
     # ---- truncation and snapshots ---------------------------------------------------------------------------------
 
     def _load_from_snapshot(self, log_start_offset: int, current_time: int) -> None:
-        while (file := self._latest_snapshot_file) is not None:
+        while (file := self._latest_snapshot_file()) is not None:
             try:
                 self.info("Loading producer state from snapshot file '%s'", file)
                 for entry in self.read_snapshot(file):
@@ -247,16 +247,14 @@ class ProducerStateManager(Logging):
             self._write_snapshot(snapshot_file, self._producers)
             self._last_snap_offset = self._last_map_offset
 
-    @property
     def latest_snapshot_offset(self) -> int | None:
         """Offset of the newest snapshot file."""
-        file = self._latest_snapshot_file
+        file = self._latest_snapshot_file()
         return None if file is None else LogFileUtils.offset_from_file(file)
 
-    @property
     def oldest_snapshot_offset(self) -> int | None:
         """Offset of the oldest snapshot file."""
-        file = self._oldest_snapshot_file
+        file = self._oldest_snapshot_file()
         return None if file is None else LogFileUtils.offset_from_file(file)
 
     def truncate_head(self, log_start_offset: int) -> None:
@@ -271,7 +269,7 @@ class ProducerStateManager(Logging):
         self._remove_unreplicated_transactions(log_start_offset)
         self._last_map_offset = max(self._last_map_offset, log_start_offset)
         self.delete_snapshots_before(log_start_offset)
-        latest = self.latest_snapshot_offset
+        latest = self.latest_snapshot_offset()
         self._last_snap_offset = log_start_offset if latest is None else latest
 
     def truncate(self) -> None:
@@ -287,11 +285,9 @@ class ProducerStateManager(Logging):
         """Delete the snapshots below `offset`."""
         self._delete_snapshot_files(self.log_dir, lambda snap: snap < offset)
 
-    @property
     def _oldest_snapshot_file(self) -> pathlib.Path | None:
         return min(self.list_snapshot_files(self.log_dir), key=LogFileUtils.offset_from_file, default=None)
 
-    @property
     def _latest_snapshot_file(self) -> pathlib.Path | None:
         return max(self.list_snapshot_files(self.log_dir), key=LogFileUtils.offset_from_file, default=None)
 

@@ -64,7 +64,7 @@ def rebuild_producer_state(
         "Loading producer state from offset %d with message format version %d", last_offset, message_format_version
     )
     segments = local_log.segments
-    if manager.latest_snapshot_offset is None and (message_format_version < 2 or reload_from_clean_shutdown):
+    if manager.latest_snapshot_offset() is None and (message_format_version < 2 or reload_from_clean_shutdown):
         active = local_log.active_segment
         before = segments.lower_segment(active.base_offset)
         earlier = [] if before is None else [before.base_offset]

@@ -141,7 +141,6 @@ class TransactionIndex(Logging):
             yield aborted_txn, position
             position += AbortedTxn.TOTAL_SIZE
 
-    @property
     def all_aborted_txns(self) -> list[AbortedTxn]:
         """All entries."""
         return [txn for txn, _ in self._iterator()]

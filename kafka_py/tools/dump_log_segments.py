@@ -147,7 +147,7 @@ class DumpLogSegments:
 
     def _dump_txn_index(self, file: pathlib.Path) -> None:
         index = TransactionIndex(LogFileUtils.offset_from_file(file), file)
-        for txn in index.all_aborted_txns:
+        for txn in index.all_aborted_txns():
             print(
                 f"version: {txn.version} producerId: {txn.producer_id} firstOffset: {txn.first_offset} "
                 f"lastOffset: {txn.last_offset} lastStableOffset: {txn.last_stable_offset}"

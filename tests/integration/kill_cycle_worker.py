@@ -223,7 +223,7 @@ class Worker:
                     "times": s.time_index.entries,
                     "aborted": [
                         (t.producer_id, t.first_offset, t.last_offset, t.last_stable_offset)
-                        for t in s.txn_index.all_aborted_txns
+                        for t in s.txn_index.all_aborted_txns()
                     ],
                 }
                 for s in log.log_segments

@@ -183,7 +183,7 @@ def values(log: Log) -> list[bytes]:
 
 
 def aborted(log: Log) -> list[AbortedTxn]:
-    return [txn for segment in log.log_segments for txn in segment.txn_index.all_aborted_txns]
+    return [txn for segment in log.log_segments for txn in segment.txn_index.all_aborted_txns()]
 
 
 def unstable(log: Log) -> int | None:

@@ -377,7 +377,7 @@ def test_segment_grouping_without_index_entries(logs: Logs) -> None:
     groups = make_cleaner(logs.time).group_segments_by_size(log.log_segments, INT_MAX, INT_MAX, log.log_end_offset)
     assert len(groups) == 2
     for group in groups:
-        assert group[-1].read_next_offset - 1 - group[0].base_offset <= INT_MAX
+        assert group[-1].read_next_offset() - 1 - group[0].base_offset <= INT_MAX
 
 
 @pytest.mark.ported("LogCleanerTest.testBuildOffsetMap")

@@ -219,7 +219,7 @@ def test_compaction_lag(cleaners: Cleaners) -> None:
     expected = write()
     assert cleaners.cleaner.await_cleaned(TP, active)
     assert read_all(log) == expected
-    assert cleaners.cleaner.cleaner_manager.all_cleaner_checkpoints[TP] == active
+    assert cleaners.cleaner.cleaner_manager.all_cleaner_checkpoints()[TP] == active
     assert sum(segment.size for segment in log.log_segments_between(0, active)) < size
 
 
@@ -275,7 +275,7 @@ def test_an_uncleanable_log_does_not_end_the_thread(cleaners: Cleaners, caplog: 
     manager = cleaners.cleaner.cleaner_manager
     cleaners.wait_until(lambda: manager.uncleanable_partitions(str(cleaners.dir)) == {TP})
     assert f"Marking its partition ({TP}) as uncleanable" in caplog.text
-    assert manager.all_cleaner_checkpoints[TP] == 0
+    assert manager.all_cleaner_checkpoints()[TP] == 0
     assert manager.cleaning_state(TP) is None
     assert not list(bad.dir.glob("*.cleaned"))
 
@@ -424,15 +424,15 @@ def test_manager_truncates_logs_and_checkpoints(manager: LogManager) -> None:
     assert cleaner.await_cleaned(TP, dirty)
     checkpoints = cleaner.cleaner_manager
     manager.truncate_to({TP: log.log_end_offset - 1, TPS[1]: 0}, is_future=False)
-    assert checkpoints.all_cleaner_checkpoints[TP] == dirty, "only the active segment was cut"
+    assert checkpoints.all_cleaner_checkpoints()[TP] == dirty, "only the active segment was cut"
     cleaner.abort_and_pause_cleaning(TP)
     manager.truncate_to({TP: dirty - 10}, is_future=False)
     assert log.log_end_offset == dirty - 10
-    assert checkpoints.all_cleaner_checkpoints[TP] == log.active_segment.base_offset < dirty
+    assert checkpoints.all_cleaner_checkpoints()[TP] == log.active_segment.base_offset < dirty
     assert checkpoints.cleaning_state(TP) == LogCleaningPaused(1), "the pause of before goes on"
     write_dups(log, range(30), 3)
     manager.truncate_fully_and_start_at(TP, 5, is_future=False)
-    assert checkpoints.all_cleaner_checkpoints[TP] == 5
+    assert checkpoints.all_cleaner_checkpoints()[TP] == 5
     assert checkpoints.cleaning_state(TP) == LogCleaningPaused(1)
     cleaner.resume_cleaning(TP)
     fill_segments(log, 3)

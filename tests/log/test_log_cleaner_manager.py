@@ -210,11 +210,11 @@ def test_done_cleaning(log: Log, manager: LogCleanerManager) -> None:
     manager.set_cleaning_state(TP, LogCleaningInProgress)
     manager.done_cleaning(TP, dir, 1)
     assert manager.cleaning_state(TP) is None
-    assert manager.all_cleaner_checkpoints == {TP: 1}
+    assert manager.all_cleaner_checkpoints() == {TP: 1}
     manager.set_cleaning_state(TP, LogCleaningAborted)
     manager.done_cleaning(TP, dir, 5)
     assert manager.cleaning_state(TP) == LogCleaningPaused(1)
-    assert manager.all_cleaner_checkpoints == {TP: 1}
+    assert manager.all_cleaner_checkpoints() == {TP: 1}
 
 
 @pytest.mark.ported("LogCleanerManagerTest.testDoneDeleting")
@@ -299,28 +299,28 @@ def test_abort_waits_for_the_cleaner(log: Log, manager: LogCleanerManager) -> No
     waiting.get()
     pool.shutdown()
     assert manager.cleaning_state(TP) == LogCleaningPaused(1)
-    assert manager.all_cleaner_checkpoints == {}
+    assert manager.all_cleaner_checkpoints() == {}
 
 
 def test_checkpoints_of_logs_that_are_gone(logs: Logs, log: Log, manager: LogCleanerManager) -> None:
     dir = log.dir.parent
     manager.update_checkpoints(dir, (OTHER, 3))
     manager.update_checkpoints(dir, (TP, 4))
-    assert manager.all_cleaner_checkpoints == {TP: 4}
+    assert manager.all_cleaner_checkpoints() == {TP: 4}
     manager.update_checkpoints(dir, partition_to_remove=TP)
-    assert manager.all_cleaner_checkpoints == {}
+    assert manager.all_cleaner_checkpoints() == {}
     manager.update_checkpoints(dir / "unknown", (TP, 4))
     manager.update_checkpoints(dir, (TP, 40))
     manager.maybe_truncate_checkpoint(dir, TP, 50)
-    assert manager.all_cleaner_checkpoints == {TP: 40}
+    assert manager.all_cleaner_checkpoints() == {TP: 40}
     manager.maybe_truncate_checkpoint(dir, TP, 30)
-    assert manager.all_cleaner_checkpoints == {TP: 30}
+    assert manager.all_cleaner_checkpoints() == {TP: 30}
     log.update_config((), cleaner_config(cleanup_policy="delete"))
     manager.maybe_truncate_checkpoint(dir, TP, 20)
     manager.maybe_truncate_checkpoint(dir, OTHER, 20)
-    assert manager.all_cleaner_checkpoints == {TP: 30}
+    assert manager.all_cleaner_checkpoints() == {TP: 30}
     manager.handle_log_dir_failure(str(dir))
-    assert manager.all_cleaner_checkpoints == {}
+    assert manager.all_cleaner_checkpoints() == {}
 
 
 def test_moving_a_checkpoint(logs: Logs, log: Log, tmp_path: pathlib.Path) -> None:
@@ -330,7 +330,7 @@ def test_moving_a_checkpoint(logs: Logs, log: Log, tmp_path: pathlib.Path) -> No
     dest.mkdir()
     manager = LogCleanerManager([source, dest], pool, LogDirFailureChannel(2))
     manager.alter_checkpoint_dir(TP, source, dest)
-    assert manager.all_cleaner_checkpoints == {}
+    assert manager.all_cleaner_checkpoints() == {}
     manager.update_checkpoints(source, (TP, 4))
     manager.mark_partition_uncleanable(str(source), TP)
     manager.alter_checkpoint_dir(TP, source, dest)
@@ -361,7 +361,7 @@ def test_an_unreadable_checkpoint_file(
     logs: Logs, log: Log, manager: LogCleanerManager, caplog: pytest.LogCaptureFixture
 ) -> None:
     (log.dir.parent / "cleaner-offset-checkpoint").write_text("nonsense")
-    assert manager.all_cleaner_checkpoints == {}
+    assert manager.all_cleaner_checkpoints() == {}
     manager.update_checkpoints(log.dir.parent, (TP, 1))
     manager.alter_checkpoint_dir(TP, log.dir.parent, log.dir)
     assert "Failed to access checkpoint file cleaner-offset-checkpoint in dir" in caplog.text

@@ -27,7 +27,7 @@ def test_defaults() -> None:
     assert config.max_message_size == 1000012
     assert config.message_timestamp_type is TimestampType.CREATE_TIME
     assert config.message_format_version.message_format_version.value == 2
-    assert config.random_segment_jitter == 0
+    assert config.random_segment_jitter() == 0
 
 
 def test_overrides_on_top_of_defaults() -> None:
@@ -124,7 +124,7 @@ def test_cleanup_policies(policy: str, compact: bool, delete: bool) -> None:
 def test_jitter_is_below_its_bound_and_the_segment_time() -> None:
     for ms in (1, 7, 1000):
         config = LogConfig({"segment.jitter.ms": ms, "segment.ms": 500})
-        assert all(0 <= config.random_segment_jitter < min(ms, 500) for _ in range(50))
+        assert all(0 <= config.random_segment_jitter() < min(ms, 500) for _ in range(50))
 
 
 @pytest.mark.ported("LogConfigTest.shouldValidateThrottledReplicasConfig")

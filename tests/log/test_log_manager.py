@@ -235,7 +235,7 @@ def test_checkpoint_recovery_points(managers: Managers, manager: LogManager) -> 
     checkpoints = OffsetCheckpointFile(managers.dir / "recovery-point-offset-checkpoint").read()
     assert checkpoints == dict.fromkeys(partitions, 50)
     for log in logs:
-        assert log.producer_state_manager.oldest_snapshot_offset == log._local_log.min_snapshots_offset_to_retain
+        assert log.producer_state_manager.oldest_snapshot_offset() == log._local_log.min_snapshots_offset_to_retain
 
 
 @pytest.mark.ported("LogManagerTest.testRecoveryDirectoryMappingWithTrailingSlash")

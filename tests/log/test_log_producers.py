@@ -119,7 +119,7 @@ def test_snapshot_of_plain_data(logs: Logs) -> None:
     log = logs.create()
     as_leader(log, logs.now_record())
     log.take_producer_snapshot()
-    assert log.producer_state_manager.latest_snapshot_offset == 1
+    assert log.producer_state_manager.latest_snapshot_offset() == 1
 
 
 @pytest.mark.ported("LogTest.testProducerIdMapTruncateTo")
@@ -131,9 +131,9 @@ def test_truncation_and_snapshots(logs: Logs) -> None:
     as_leader(log, singleton())
     log.take_producer_snapshot()
     log.truncate_to(2)
-    assert (log.producer_state_manager.latest_snapshot_offset, log.producer_state_manager.map_end_offset) == (2, 2)
+    assert (log.producer_state_manager.latest_snapshot_offset(), log.producer_state_manager.map_end_offset) == (2, 2)
     log.truncate_to(1)
-    assert (log.producer_state_manager.latest_snapshot_offset, log.producer_state_manager.map_end_offset) == (None, 1)
+    assert (log.producer_state_manager.latest_snapshot_offset(), log.producer_state_manager.map_end_offset) == (None, 1)
 
 
 @pytest.mark.ported("LogTest.testProducerIdMapTruncateToWithNoSnapshots")
@@ -207,10 +207,13 @@ def test_truncate_fully_forgets_producers(logs: Logs) -> None:
         as_leader(log, singleton())
         if i != 1:
             log.take_producer_snapshot()
-    assert (log.producer_state_manager.map_end_offset, log.producer_state_manager.latest_snapshot_offset) == (3, 3)
+    assert (log.producer_state_manager.map_end_offset, log.producer_state_manager.latest_snapshot_offset()) == (3, 3)
     log.truncate_fully_and_start_at(29)
     assert log.number_of_segments == 1
-    assert (log.producer_state_manager.map_end_offset, log.producer_state_manager.latest_snapshot_offset) == (29, None)
+    assert (log.producer_state_manager.map_end_offset, log.producer_state_manager.latest_snapshot_offset()) == (
+        29,
+        None,
+    )
 
 
 @pytest.mark.ported("LogTest.testProducerIdExpirationOnSegmentDeletion")
@@ -233,13 +236,13 @@ def test_snapshots_on_roll(logs: Logs) -> None:
     for i in range(1, 4):
         as_leader(log, singleton())
         log.roll(i)
-        assert (states.latest_snapshot_offset, states.oldest_snapshot_offset) == (i, 1)
+        assert (states.latest_snapshot_offset(), states.oldest_snapshot_offset()) == (i, 1)
     # one for each of the last two segments stays
     log.delete_snapshots_after_recovery_point_checkpoint()
-    assert states.oldest_snapshot_offset == 2
+    assert states.oldest_snapshot_offset() == 2
     as_leader(log, singleton())
     log.flush(4)
-    assert (states.latest_snapshot_offset, states.oldest_snapshot_offset) == (3, 2)
+    assert (states.latest_snapshot_offset(), states.oldest_snapshot_offset()) == (3, 2)
 
 
 @pytest.mark.ported("LogTest.testProducerSnapshotAfterSegmentRollOnAppend")
@@ -248,7 +251,7 @@ def test_snapshot_of_a_roll_does_not_hold_the_append_that_caused_it(logs: Logs) 
     for sequence in range(2):
         as_leader(log, logs.idempotent(1, sequence, bytes(512)))
     assert (log.number_of_segments, log.active_segment.base_offset) == (2, 1)
-    assert log.producer_state_manager.latest_snapshot_offset == 1
+    assert log.producer_state_manager.latest_snapshot_offset() == 1
     log.truncate_to(1)
     assert (log.number_of_segments, log.active_segment.size) == (2, 0)
     entry = log.producer_state_manager.last_entry(1)

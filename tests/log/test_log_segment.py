@@ -136,12 +136,12 @@ def test_reload_largest_timestamp_and_next_offset_after_truncation(create_segmen
     segment = create_segment(40, 2 * records(0, "hello").size_in_bytes() - 1)
     for offset in range(40, 70):
         segment.append(offset, offset, offset, offset, records(offset, "hello"))
-    assert segment.read_next_offset == 70
+    assert segment.read_next_offset() == 70
     assert segment.time_index.entries == 14
     segment.truncate_to(41)
     assert segment.time_index.entries == 0
     assert segment.largest_timestamp == 400
-    assert segment.read_next_offset == 41
+    assert segment.read_next_offset() == 41
 
 
 @pytest.mark.ported("LogSegmentTest.testTruncateFull")
@@ -183,9 +183,9 @@ def test_find_offset_by_timestamp(create_segment: CreateSegment) -> None:
 @pytest.mark.ported("LogSegmentTest.testNextOffsetCalculation")
 def test_next_offset_calculation(create_segment: CreateSegment) -> None:
     segment = create_segment(40)
-    assert segment.read_next_offset == 40
+    assert segment.read_next_offset() == 40
     segment.append(50, 52, -1, -1, records(50, "hello", "there", "you"))
-    assert segment.read_next_offset == 53
+    assert segment.read_next_offset() == 53
 
 
 @pytest.mark.ported("LogSegmentTest.testChangeFileSuffixes")
@@ -270,7 +270,7 @@ def test_recover_transaction_index(
         manager.load_producer_entry(ProducerStateEntry(pid2, deque([BatchMetadata(10, 10, 5, -1)]), 0, 0, 75))
     segment.recover(manager)
     assert manager.map_end_offset == 108
-    (txn,) = segment.txn_index.all_aborted_txns
+    (txn,) = segment.txn_index.all_aborted_txns()
     assert (txn.producer_id, txn.first_offset, txn.last_offset, txn.last_stable_offset) == (
         pid2,
         first_offset,

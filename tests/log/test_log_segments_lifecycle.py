@@ -254,7 +254,7 @@ def test_delete_old_segments(logs: Logs) -> None:
         log.on_high_watermark_incremented(high_watermark)
         log.delete_old_segments()
         assert log.log_start_offset <= high_watermark
-        assert all(segment.read_next_offset > high_watermark for segment in log.log_segments)
+        assert all(segment.read_next_offset() > high_watermark for segment in log.log_segments)
     log.on_high_watermark_incremented(log.log_end_offset)
     log.delete_old_segments()
     assert log.number_of_segments == 1

@@ -193,14 +193,14 @@ def test_update_producer_transaction_state(states: States) -> None:
     info = states.manager.prepare_update(PID, is_from_client=True)
     for first_seq, last_seq, offset in ((1, 5, 20), (6, 10, 30)):
         info.append_data_batch(0, first_seq, last_seq, 0, offset, True)
-        entry = info.to_entry
+        entry = info.to_entry()
         assert (entry.first_seq, entry.last_seq) == (1, last_seq)
         assert (entry.first_offset, entry.last_data_offset) == (16, offset)
         assert entry.current_txn_first_offset == 16
         assert info.started_transactions == [TxnMetadata(PID, 16)]
     completed = info.append_end_txn_marker(EndTransactionMarker(ControlRecordType.COMMIT, 15), 0, 40, 0)
     assert completed == CompletedTxn(PID, 16, 40, False)
-    entry = info.to_entry
+    entry = info.to_entry()
     # the marker leaves the remembered batches alone
     assert (entry.first_seq, entry.last_seq, entry.last_data_offset) == (1, 10, 30)
     assert (entry.coordinator_epoch, entry.current_txn_first_offset) == (15, None)
@@ -232,8 +232,8 @@ def test_truncate_and_reload_removes_out_of_range_snapshots(states: States) -> N
         states.append(0, i, i)
         states.manager.take_snapshot()
     states.manager.truncate_and_reload(1, 3, states.time.milliseconds())
-    assert states.manager.oldest_snapshot_offset == 2
-    assert states.manager.latest_snapshot_offset == 3
+    assert states.manager.oldest_snapshot_offset() == 2
+    assert states.manager.latest_snapshot_offset() == 3
 
 
 @pytest.mark.ported("ProducerStateManagerTest.testTakeSnapshot")

@@ -34,7 +34,7 @@ def test_position_set_correctly_when_opened(index: TransactionIndex) -> None:
     reopened = TransactionIndex(0, index.file)
     another = AbortedTxn.of(3, 50, 60, 55)
     reopened.append(another)
-    assert reopened.all_aborted_txns == [*TXNS, another]
+    assert reopened.all_aborted_txns() == [*TXNS, another]
     reopened.close()
 
 
@@ -90,13 +90,13 @@ def test_collect_aborted_transactions(
 def test_truncate(index: TransactionIndex) -> None:
     fill(index)
     index.truncate_to(51)
-    assert index.all_aborted_txns == TXNS
+    assert index.all_aborted_txns() == TXNS
     index.truncate_to(50)
-    assert index.all_aborted_txns == TXNS[:3]
+    assert index.all_aborted_txns() == TXNS[:3]
     index.append(TXNS[3])
-    assert index.all_aborted_txns == TXNS
+    assert index.all_aborted_txns() == TXNS
     index.reset()
-    assert index.all_aborted_txns == []
+    assert index.all_aborted_txns() == []
 
 
 @pytest.mark.ported("TransactionIndexTest.testAbortedTxnSerde")
@@ -118,12 +118,12 @@ def test_rename_index(index: TransactionIndex, tmp_path: pathlib.Path) -> None:
     index.append(AbortedTxn.of(0, 0, 10, 2))
     index.rename_to(tmp_path / "renamed")
     index.append(AbortedTxn.of(1, 5, 15, 16))
-    assert [txn.first_offset for txn in index.all_aborted_txns] == [0, 5]
+    assert [txn.first_offset for txn in index.all_aborted_txns()] == [0, 5]
     assert (tmp_path / "renamed").stat().st_size == 68
 
 
 def test_no_file_before_the_first_entry(index: TransactionIndex) -> None:
-    assert index.all_aborted_txns == []
+    assert index.all_aborted_txns() == []
     index.flush()
     index.reset()
     assert not index.file.exists()
@@ -135,7 +135,7 @@ def test_torn_last_entry_is_not_read(index: TransactionIndex) -> None:
     index.close()
     index.file.write_bytes(index.file.read_bytes()[:-1])
     reopened = TransactionIndex(0, index.file)
-    assert reopened.all_aborted_txns == TXNS[:3]
+    assert reopened.all_aborted_txns() == TXNS[:3]
     reopened.close()
 
 

@@ -336,7 +336,8 @@ def _next_inner(stream: DecompressionStream) -> tuple[int, LegacyRecord] | None:
     header = _next_inner_header(stream)
     if header is None:
         return None
+    offset, size = header
     try:
-        return header[0], LegacyRecord(stream.read_fully(header[1]))
+        return offset, LegacyRecord(stream.read_fully(size))
     except EndOfStreamError:
         return None
