@@ -169,8 +169,9 @@ class ApiKeys:
         """Whether a parsed request keeps slices of its buffer."""
         found = self._requires_delayed_allocation
         if found is None:
-            schemas = (self.request_schema(version) for version in range(self._latest_version + 1))
-            found = self._requires_delayed_allocation = any(schema.retains_buffer_reference() for schema in schemas)
+            versions = range(self._latest_version + 1)
+            found = any(self.request_schema(version).retains_buffer_reference() for version in versions)
+            self._requires_delayed_allocation = found
         return found
 
     def request_class(self) -> Any:

@@ -14,6 +14,10 @@ from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import Type
+from kafka_py.common.requests.fetch_request_data import FetchRequestData
+from kafka_py.common.requests.fetch_response_data import FetchResponseData
+from kafka_py.common.requests.produce_request_data import ProduceRequestData
+from kafka_py.common.requests.produce_response_data import ProduceResponseData
 from tests.common.protocol.golden import ALL_KEYS, DATA, golden, golden_of, latest_declared
 
 SCHEMAS_1_1_1: dict[str, Any] = json.loads((DATA / "protocol_schemas_1_1_1.json").read_text())
@@ -127,3 +131,28 @@ def test_golden_messages_cover_every_schema() -> None:
         for is_request in (True, False)
     }
     assert wanted - covered == set()
+
+
+# Latest version and first flexible one of Kafka 2.5.1's client surface; 4 to 7 and 27, for brokers only, as in 1.1.1
+NONE = 32767
+DECLARED = {
+    0: (8, NONE), 1: (11, NONE), 2: (5, NONE), 3: (9, 9), 4: (1, NONE), 5: (0, NONE), 6: (4, NONE), 7: (1, NONE),
+    8: (8, 8), 9: (7, 6), 10: (3, 3), 11: (7, 6), 12: (4, 4), 13: (4, 4), 14: (5, 4), 15: (5, 5), 16: (3, 3),
+    17: (1, NONE), 18: (3, 3), 19: (5, 5), 20: (4, 4), 21: (1, NONE), 22: (3, 2), 23: (3, NONE), 24: (1, NONE),
+    25: (1, NONE), 26: (1, NONE), 27: (0, NONE), 28: (3, 3), 29: (2, 2), 30: (2, 2), 31: (2, 2), 32: (2, NONE),
+    33: (1, NONE), 34: (1, NONE), 35: (1, NONE), 36: (2, 2), 37: (2, 2), 38: (2, 2), 39: (2, 2), 40: (2, 2),
+    41: (2, 2), 42: (2, 2), 43: (2, 2), 44: (1, 1), 45: (0, 0), 46: (0, 0), 47: (0, NONE),
+}  # fmt: skip
+
+
+def test_all_versions_of_the_client_surface_are_declared() -> None:
+    assert {key.id for key in KEYS} == set(DECLARED)
+    flat = {
+        ApiKeys.PRODUCE: (ProduceRequestData, ProduceResponseData),
+        ApiKeys.FETCH: (FetchRequestData, FetchResponseData),
+    }
+    for key in KEYS:
+        for declared in flat.get(key) or (key.request_class(), key.response_class()):
+            latest_and_flexible = (declared.LATEST, declared.FLEXIBLE)
+            assert latest_and_flexible == DECLARED[key.id], declared
+        assert key.latest_version() <= DECLARED[key.id][0]
