@@ -64,9 +64,9 @@ def appended(error: Errors = Errors.NONE) -> dict[TopicPartition, ProduceRespons
 # -- Dispatch ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_table_names_methods_and_versions_that_exist() -> None:
+def test_the_table_has_handlers_and_versions_that_exist(apis: Apis) -> None:
     for key, handler in KafkaApis.HANDLERS.items():
-        assert callable(getattr(KafkaApis, handler.name))
+        assert handler.of(apis.apis).__name__.startswith("handle_")
         assert key.oldest_version() <= handler.min_version <= handler.max_version <= key.latest_version()
 
 
@@ -388,7 +388,7 @@ def test_metadata_of_all_topics_and_of_none(apis: Apis) -> None:
 
 def test_unknown_topics_are_created_where_that_is_allowed(apis: Apis, monkeypatch: pytest.MonkeyPatch) -> None:
     created: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(apis.apis._admin_zk_client, "create_topic", lambda *args: created.append(args))
+    monkeypatch.setattr(apis.apis.metadata._admin_zk_client, "create_topic", lambda *args: created.append(args))
     apis.update_metadata("a")
     errors = {t.topic: t.error for t in apis.handle(metadata(4, ["a", "new"])).topic_metadata()}
     assert errors == {"a": Errors.NONE, "new": Errors.LEADER_NOT_AVAILABLE}
@@ -411,7 +411,7 @@ def test_what_auto_creation_runs_into(
     def fail(*args: Any) -> None:
         raise raised
 
-    monkeypatch.setattr(apis.apis._admin_zk_client, "create_topic", fail)
+    monkeypatch.setattr(apis.apis.metadata._admin_zk_client, "create_topic", fail)
     [topic] = apis.handle(metadata(4, ["x"])).topic_metadata()
     assert topic.error is error
 
@@ -566,7 +566,7 @@ def test_a_delayed_answer_that_fails_is_an_error_response(apis: Apis, monkeypatc
     waiting: list[Callable[[], None]] = []
     apis.admin_manager.await_first_metadata = waiting.append
     assert apis.handle(metadata(4, ["t"])) is None
-    monkeypatch.setattr(apis.apis, "_get_topic_metadata", lambda *args: 1 / 0)
+    monkeypatch.setattr(apis.apis.metadata, "_get_topic_metadata", lambda *args: 1 / 0)
     [answer] = waiting
     answer()
     assert apis.channel.responses[-1].error_counts() == {Errors.UNKNOWN_SERVER_ERROR: 1}
