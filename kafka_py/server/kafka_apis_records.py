@@ -34,6 +34,7 @@ from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
+from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.quota_factory import QuotaFactory
 from kafka_py.utils.logging import Logging
 
@@ -296,16 +297,16 @@ class KafkaApisRecords(Logging):
         if not interesting:
             process_response_callback(())
             return
-        self._replica_manager.fetch_messages(
-            fetch_request.max_wait(),
+        params = FetchParams(
+            request.header.api_version,
             fetch_request.replica_id(),
+            fetch_request.max_wait(),
             fetch_request.min_bytes(),
             fetch_request.max_bytes(),
-            request.header.api_version <= 2,
-            interesting,
-            self.replication_quota(fetch_request),
-            process_response_callback,
             fetch_request.isolation_level(),
+        )
+        self._replica_manager.fetch_messages(
+            params, interesting, self.replication_quota(fetch_request), process_response_callback
         )
 
     def _fetch_authorization(self, request: Request, from_follower: bool) -> Callable[[str], bool]:

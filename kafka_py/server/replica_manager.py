@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, TypeAlias
 
 from kafka_py.api.api_version import KAFKA_1_0_IV0
-from kafka_py.api.request_or_response import Request
 from kafka_py.common.errors import (
     CorruptRecordException,
     FencedLeaderEpochException,
@@ -35,7 +34,7 @@ from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.log.log_append_info import LogAppendInfo
-from kafka_py.server.delayed_fetch import DelayedFetch, FetchMetadata, FetchPartitionStatus
+from kafka_py.server.delayed_fetch import DelayedFetch, FetchPartitionStatus
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.delayed_produce import DelayedProduce, ProduceMetadata, ProducePartitionStatus
 from kafka_py.server.fetch_data_info import FetchDataInfo
@@ -49,6 +48,7 @@ if TYPE_CHECKING:
     from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
     from kafka_py.common.requests.fetch_request import FetchRequest
     from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.server.fetch_params import FetchParams
     from kafka_py.server.replication_quota_manager import ReplicaQuota
     from kafka_py.utils.concurrent import ReentrantLock
 
@@ -143,7 +143,7 @@ class ReplicaManager(ReplicaManagerAdmin):
         REQUEST_TIMED_OUT after `timeout` ms, or NOT_ENOUGH_REPLICAS_AFTER_APPEND when the ISR shrank meanwhile;
         any other acks: INVALID_REQUIRED_ACKS. `delayed_produce_lock` is a lock the callback's caller may hold.
         """
-        if required_acks not in _VALID_ACKS:
+        if not self.is_valid_required_acks(required_acks):
             self._refuse_required_acks(entries_per_partition, response_callback)
             return
         debug = self.logger.debug_enabled
@@ -302,35 +302,15 @@ class ReplicaManager(ReplicaManagerAdmin):
 
     def fetch_messages(
         self,
-        timeout: int,
-        replica_id: int,
-        fetch_min_bytes: int,
-        fetch_max_bytes: int,
-        hard_max_bytes_limit: bool,
+        params: FetchParams,
         fetch_infos: Sequence[tuple[TopicPartition, FetchRequest.PartitionData]],
         quota: ReplicaQuota,
         response_callback: FetchCallback,
-        isolation_level: IsolationLevel,
     ) -> None:
-        """Read from the leaders' logs; wait up to `timeout` ms for `fetch_min_bytes`; the callback runs exactly once.
-
-        A valid broker id as `replica_id` is a follower: it may read up to the log end, and its offsets are its acks.
-        """
-        is_from_follower = replica_id >= 0
-        fetch_only_from_leader = replica_id not in (Request.DEBUGGING_CONSUMER_ID, Request.FUTURE_LOCAL_REPLICA_ID)
-        fetch_only_committed = not is_from_follower and replica_id != Request.FUTURE_LOCAL_REPLICA_ID
-        log_read_results = self.read_from_local_log(
-            replica_id,
-            fetch_only_from_leader,
-            fetch_only_committed,
-            fetch_max_bytes,
-            hard_max_bytes_limit,
-            fetch_infos,
-            quota,
-            isolation_level,
-        )
-        if is_from_follower:
-            log_read_results = self._update_follower_log_read_results(replica_id, log_read_results)
+        """Read from the leaders' logs; wait for `min_bytes`, `max_wait_ms` at most; the callback runs exactly once."""
+        log_read_results = self.read_from_local_log(params, fetch_infos, quota)
+        if params.is_from_follower:
+            log_read_results = self._update_follower_log_read_results(params.replica_id, log_read_results)
 
         bytes_readable = 0
         error_reading_data = False
@@ -339,7 +319,7 @@ class ReplicaManager(ReplicaManagerAdmin):
             if result.exception is not None:
                 error_reading_data = True
         # answer at once when the fetcher will not wait, asks for nothing, has enough, or an error shall be known
-        if timeout <= 0 or not fetch_infos or bytes_readable >= fetch_min_bytes or error_reading_data:
+        if params.max_wait_ms <= 0 or not fetch_infos or bytes_readable >= params.min_bytes or error_reading_data:
             data_of = FetchPartitionData.of
             response_callback([(tp, data_of(result)) for tp, result in log_read_results])
             return
@@ -348,55 +328,30 @@ class ReplicaManager(ReplicaManagerAdmin):
             (tp, FetchPartitionStatus(result.info.fetch_offset_metadata, fetch_info_of[tp]))
             for tp, result in log_read_results
         ]
-        fetch_metadata = FetchMetadata(
-            fetch_min_bytes,
-            fetch_max_bytes,
-            hard_max_bytes_limit,
-            fetch_only_from_leader,
-            fetch_only_committed,
-            is_from_follower,
-            replica_id,
-            fetch_partition_status,
-        )
-        delayed_fetch = DelayedFetch(timeout, fetch_metadata, self, quota, isolation_level, response_callback)
+        delayed_fetch = DelayedFetch(params, fetch_partition_status, self, quota, response_callback)
         delayed_fetch_keys = [TopicPartitionOperationKey(tp.topic, tp.partition) for tp, _ in fetch_partition_status]
         # tried at once, watched, and tried again: records may have come while the operation was made
         self.delayed_fetch_purgatory.try_complete_else_watch(delayed_fetch, delayed_fetch_keys)
 
     def read_from_local_log(
         self,
-        replica_id: int,
-        fetch_only_from_leader: bool,
-        read_only_committed: bool,
-        fetch_max_bytes: int,
-        hard_max_bytes_limit: bool,
+        params: FetchParams,
         read_partition_info: Sequence[tuple[TopicPartition, FetchRequest.PartitionData]],
         quota: ReplicaQuota,
-        isolation_level: IsolationLevel,
     ) -> list[tuple[TopicPartition, LogReadResult]]:
-        """Read the partitions in turn, `fetch_max_bytes` in all.
+        """Read the partitions in turn, `max_bytes` in all.
 
         Unless the limit is hard (Fetch below version 3), the first partition that has data gives at least one batch,
         however large, so that a consumer is never stuck.
         """
-        limit_bytes = fetch_max_bytes
-        min_one_message = not hard_max_bytes_limit
+        limit_bytes = params.max_bytes
+        min_one_message = not params.hard_max_bytes_limit
         fetch_time_ms = self._time.milliseconds()
         result: list[tuple[TopicPartition, LogReadResult]] = []
         for topic_partition, fetch_info in read_partition_info:
             try:
                 read_result = self._read(
-                    topic_partition,
-                    fetch_info,
-                    limit_bytes,
-                    min_one_message,
-                    replica_id,
-                    fetch_only_from_leader,
-                    read_only_committed,
-                    hard_max_bytes_limit,
-                    quota,
-                    isolation_level,
-                    fetch_time_ms,
+                    topic_partition, fetch_info, params, limit_bytes, min_one_message, quota, fetch_time_ms
                 )
             except _KNOWN_READ_ERRORS as e:
                 read_result = LogReadResult.failed(fetch_info.max_bytes, e)
@@ -413,14 +368,10 @@ class ReplicaManager(ReplicaManagerAdmin):
         self,
         topic_partition: TopicPartition,
         fetch_info: FetchRequest.PartitionData,
+        params: FetchParams,
         limit_bytes: int,
         min_one_message: bool,
-        replica_id: int,
-        fetch_only_from_leader: bool,
-        read_only_committed: bool,
-        hard_max_bytes_limit: bool,
         quota: ReplicaQuota,
-        isolation_level: IsolationLevel,
         fetch_time_ms: int,
     ) -> LogReadResult:
         """Read one partition; whatever a look-up or Log.read raises passes through."""
@@ -439,7 +390,7 @@ class ReplicaManager(ReplicaManagerAdmin):
                 limit_bytes,
                 ", ignoring response/partition size limits" if min_one_message else "",
             )
-        if fetch_only_from_leader:
+        if params.fetch_only_leader:
             partition, local_replica = self.get_partition_and_leader_replica_if_local(topic_partition)
             if fetch_info.current_leader_epoch >= 0:
                 partition.check_current_leader_epoch(fetch_info.current_leader_epoch)
@@ -450,10 +401,11 @@ class ReplicaManager(ReplicaManagerAdmin):
         initial_log_start_offset = local_replica.log_start_offset
         initial_high_watermark = local_replica.high_watermark.message_offset
         last_stable_offset = None
-        max_offset = initial_high_watermark if read_only_committed else None
+        isolation_level = params.isolation_level
+        max_offset = initial_high_watermark if params.fetch_only_committed else None
         if isolation_level is IsolationLevel.READ_COMMITTED:
             last_stable_offset = local_replica.last_stable_offset.message_offset
-            if read_only_committed:
+            if params.fetch_only_committed:
                 max_offset = last_stable_offset
         # Taken before the read: whether a follower is in sync is judged by the log end it could have seen. A log end
         # taken afterwards may have grown in between, and a follower would never count as caught up.
@@ -470,8 +422,8 @@ class ReplicaManager(ReplicaManagerAdmin):
             isolation_level,
         )
         # Fetch from version 3 on gives an empty set instead of an incomplete batch: such clients make progress anyway
-        if (info.first_entry_incomplete and not hard_max_bytes_limit) or self.should_leader_throttle(
-            quota, topic_partition, replica_id
+        if (info.first_entry_incomplete and not params.hard_max_bytes_limit) or self.should_leader_throttle(
+            quota, topic_partition, params.replica_id
         ):
             info = FetchDataInfo(info.fetch_offset_metadata, MemoryRecords.EMPTY)
         return LogReadResult(

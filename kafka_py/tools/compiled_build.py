@@ -94,6 +94,7 @@ MODULES = (
     "kafka_py.server.delayed_operation",
     "kafka_py.server.delayed_produce",
     "kafka_py.server.epoch.leader_epoch_file_cache",
+    "kafka_py.server.fetch_params",
     "kafka_py.server.fetch_session",
     "kafka_py.server.kafka_apis",
     "kafka_py.server.kafka_apis_admin",

@@ -28,6 +28,7 @@ from kafka_py.common.requests.update_metadata_request import UpdateMetadataReque
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
 from kafka_py.server.delayed_produce import DelayedProduce
+from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.replica_manager import ReplicaManager
 from tests.server.replica_support import Answers, Env, records
 
@@ -277,15 +278,7 @@ def test_an_error_and_an_empty_request_are_answered_at_once(env: Env) -> None:
     assert env.fetch(TP, 0, min_bytes=1).fetch_data.error is Errors.UNKNOWN_TOPIC_OR_PARTITION
     answers = Answers()
     env.replica_manager.fetch_messages(
-        1000,
-        -1,
-        1,
-        1000,
-        False,
-        [],
-        cast("Any", None),
-        answers.fetch,
-        IsolationLevel.READ_UNCOMMITTED,
+        FetchParams(7, -1, 1000, 1, 1000, IsolationLevel.READ_UNCOMMITTED), [], cast("Any", None), answers.fetch
     )
     assert answers.fetched == [[]]
 
@@ -305,15 +298,10 @@ def test_the_first_batch_comes_even_if_it_is_too_large(env: Env) -> None:
     from kafka_py.server.quota_factory import QuotaFactory
 
     env.replica_manager.fetch_messages(
-        1000,
-        -1,
-        0,
-        10,
-        False,
+        FetchParams(7, -1, 1000, 0, 10, IsolationLevel.READ_UNCOMMITTED),
         [(tp, FetchRequest.PartitionData(0, 0, 10)) for tp in (TP, TP1)],
         QuotaFactory.UnboundedQuota,
         answers.fetch,
-        IsolationLevel.READ_UNCOMMITTED,
     )
     assert [data.records.size_in_bytes() for _, data in answers.fetched[0]] == [size, 0]
 
