@@ -342,7 +342,7 @@ def test_a_stuck_follower_leaves_the_isr_and_the_high_watermark_moves(env: Env, 
     partition.maybe_shrink_isr(10_000)
     assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
     assert high_watermark(partition) == 1
-    assert env.replica_manager._isr_change_set == {TP}
+    assert env.replica_manager._isr_changes._isr_change_set == {TP}
     assert partition.is_under_replicated
 
 
@@ -510,11 +510,11 @@ def test_a_replica_that_perhaps_is_in_zookeepers_isr_holds_the_high_watermark_ba
     assert not fetched(env, partition, 2, 2)
     assert high_watermark(partition) == 1, "replica 3 may be elected, and lacks record 1"
     monkeypatch.setattr(env.zk, "conditional_update_path", write)
-    env.replica_manager._isr_change_set.clear()
+    env.replica_manager._isr_changes._isr_change_set.clear()
     partition.maybe_shrink_isr(100_000)  # takes nobody out, but looks
     assert {r.broker_id for r in partition.in_sync_replicas} == ({1, 2, 3} if has_arrived else {1, 2})
     assert high_watermark(partition) == (1 if has_arrived else 2)
-    assert env.replica_manager._isr_change_set == ({TP} if has_arrived else set())
+    assert env.replica_manager._isr_changes._isr_change_set == ({TP} if has_arrived else set())
     fetched(env, partition, 3, 2)
     assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2, 3}
     assert high_watermark(partition) == 2

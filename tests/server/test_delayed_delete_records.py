@@ -168,7 +168,7 @@ def test_offline_and_unexpected_errors(env: Env, monkeypatch: pytest.MonkeyPatch
     def fail(*_: Any) -> Any:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(env.replica_manager, "get_partition_and_leader_replica_if_local", fail)
+    monkeypatch.setattr(env.replica_manager._partitions, "get_partition_and_leader_replica_if_local", fail)
     assert only(delete(env, {ALONE: 1})) == (-1, Errors.UNKNOWN_SERVER_ERROR)
     result = LogDeleteRecordsResult(1, 1)
     assert (result.error, repr(result)) == (Errors.NONE, "LogDeleteRecordsResult(1,1,None)")

@@ -30,6 +30,7 @@ from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointF
 from kafka_py.server.delayed_produce import DelayedProduce
 from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.replica_manager import ReplicaManager
+from kafka_py.server.replica_manager_leadership import ReplicaManagerLeadership
 from tests.server.replica_support import Answers, Env, records
 
 TP = TopicPartition("test-topic", 0)
@@ -503,7 +504,9 @@ def test_an_error_of_one_checkpoint_is_logged(env: Env, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(checkpoint, "write_current", fail)
     errors: list[str] = []
-    monkeypatch.setattr(env.replica_manager, "error", lambda msg, *args, exc=None: errors.append(msg % args))
+    monkeypatch.setattr(
+        env.replica_manager._checkpoints, "error", lambda msg, *args, exc=None: errors.append(msg % args)
+    )
     env.replica_manager.checkpoint_high_watermarks()
     assert len(errors) == 1
     assert "Error while writing to highwatermark file in directory" in errors[0]
@@ -592,11 +595,11 @@ def test_the_controller_hears_of_a_failed_directory_when_zookeeper_is_back(
         patch.setattr(env.zk, "propagate_log_dir_event", away)
         manager.handle_log_dir_failure(str(tmp_path))
         assert manager.get_partition(TP) is manager.OFFLINE_PARTITION
-        env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+        env.time.sleep(ReplicaManagerLeadership.LOG_DIR_EVENT_RETRY_MS)
     assert env.zk.log_dir_events == []
-    env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+    env.time.sleep(ReplicaManagerLeadership.LOG_DIR_EVENT_RETRY_MS)
     assert env.zk.log_dir_events == [1]
-    env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+    env.time.sleep(ReplicaManagerLeadership.LOG_DIR_EVENT_RETRY_MS)
     assert env.zk.log_dir_events == [1], "told once"
 
 
