@@ -133,6 +133,7 @@ class Log(KafkaMetricsGroup):
         self.segments = local_log.segments
         self.topic_partition = local_log.topic_partition
         self.log_ident = local_log.log_ident
+        self.parent_dir = local_log.parent_dir
         self.place = f"{local_log.topic_partition} in dir {local_log.parent_dir}"  # for messages
         self.lock = ReentrantLock()
         self._time = local_log.time

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import KafkaStorageException
 from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
-from kafka_py.server.hosted_partitions import HostedPartitions, parent_dir
 from kafka_py.utils.concurrent import AtomicBoolean
 from kafka_py.utils.logging import Logging
 
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
     from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.server.hosted_partitions import HostedPartitions
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
     from kafka_py.utils.kafka_scheduler import Scheduler
 
@@ -58,7 +58,7 @@ class HighWatermarkCheckpoints(Logging):
 
     def write(self) -> None:
         """Write the high watermarks of all local replicas."""
-        for directory in {parent_dir(log) for _, log in self._partitions.local_replicas_with_logs()}:
+        for directory in {log.parent_dir for _, log in self._partitions.local_replicas_with_logs()}:
             checkpoint = self.by_directory.get(directory)
             try:
                 if checkpoint is not None:
@@ -70,7 +70,7 @@ class HighWatermarkCheckpoints(Logging):
         return {
             replica.topic_partition: replica.high_watermark.message_offset
             for replica, log in self._partitions.local_replicas_with_logs()
-            if parent_dir(log) == directory
+            if log.parent_dir == directory
         }
 
     def forget(self, directory: str) -> None:

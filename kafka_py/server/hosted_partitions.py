@@ -115,7 +115,7 @@ class HostedPartitions:
     def get_log_dir(self, topic_partition: TopicPartition) -> str | None:
         """Absolute path of the log directory that holds the partition."""
         replica = self.get_replica(topic_partition)
-        return None if replica is None or replica.log is None else parent_dir(replica.log)
+        return None if replica is None or replica.log is None else replica.log.parent_dir
 
     def local_replicas_with_logs(self) -> Iterator[tuple[Replica, Log]]:
         """The local replicas and future replicas of all live log directories."""
@@ -125,8 +125,3 @@ class HostedPartitions:
                 log = None if replica is None else replica.log
                 if replica is not None and log is not None:
                     yield replica, log
-
-
-def parent_dir(log: Log) -> str:
-    """Log directory (absolute path) in which a log's own directory lies."""
-    return str(log.dir.parent)

@@ -148,7 +148,7 @@ class ReplicaManagerAdmin(Logging):
         wanted = set(partitions)
         logs_by_dir: dict[str, list[Log]] = {}
         for log in self._manager.log_manager.all_logs:
-            logs_by_dir.setdefault(str(log.dir.parent), []).append(log)
+            logs_by_dir.setdefault(log.parent_dir, []).append(log)
         result = {}
         for log_dir in self._manager.config.log_dirs:
             path = os.path.abspath(log_dir)

@@ -15,7 +15,7 @@ from kafka_py.common.requests.leader_and_isr_response import LeaderAndIsrRespons
 from kafka_py.controller.state_change_logger import StateChangeLogger
 from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
-from kafka_py.server.hosted_partitions import FUTURE_LOCAL_REPLICA_ID, OFFLINE_PARTITION, HostedPartitions, parent_dir
+from kafka_py.server.hosted_partitions import FUTURE_LOCAL_REPLICA_ID, OFFLINE_PARTITION, HostedPartitions
 from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.utils.logging import Logging
 
@@ -577,4 +577,4 @@ class ReplicaManagerLeadership(Logging):
 
 
 def _is_in(replica: Replica | None, directory: str) -> bool:
-    return replica is not None and replica.log is not None and parent_dir(replica.log) == directory
+    return replica is not None and replica.log is not None and replica.log.parent_dir == directory
