@@ -127,7 +127,7 @@ class Partition(KafkaMetricsGroup):
             "UnderReplicated": lambda: int(self.is_under_replicated),
             "InSyncReplicasCount": lambda: len(self.in_sync_replicas) if self._is_leader_replica_local else 0,
             "UnderMinIsr": lambda: int(self.is_under_min_isr),
-            "ReplicasCount": lambda: len(self.assigned_replicas) if self._is_leader_replica_local else 0,
+            "ReplicasCount": lambda: len(self.assigned_replicas()) if self._is_leader_replica_local else 0,
             "LastStableOffsetLag": self._last_stable_offset_lag,
         }
         for name, value in gauges.items():
@@ -156,7 +156,7 @@ class Partition(KafkaMetricsGroup):
     @property
     def is_under_replicated(self) -> bool:
         """True when this broker leads and some assigned replica is out of sync."""
-        return self._is_leader_replica_local and len(self.in_sync_replicas) < len(self.assigned_replicas)
+        return self._is_leader_replica_local and len(self.in_sync_replicas) < len(self.assigned_replicas())
 
     @property
     def is_under_min_isr(self) -> bool:
@@ -195,7 +195,7 @@ class Partition(KafkaMetricsGroup):
             if self._leader_replica_id_opt == self._local_broker_id:
                 replica = self._all_replicas_map.get(self._local_broker_id)
                 if replica is not None:
-                    alone = self.assigned_replicas == {replica}
+                    alone = self.assigned_replicas() == {replica}
                     state = LeaderState(replica, self._leader_epoch, len(self._in_sync_replicas), alone)
             self._leader_state = state
 
@@ -305,12 +305,10 @@ class Partition(KafkaMetricsGroup):
         self._publish()
         return existing
 
-    @property
     def assigned_replicas(self) -> set[Replica]:
         """Replicas on brokers, without the future replica."""
         return {r for r in self._all_replicas_map.values if r.broker_id >= 0}
 
-    @property
     def all_replicas(self) -> set[Replica]:
         """Replicas on brokers and the future replica."""
         return set(self._all_replicas_map.values)
@@ -394,7 +392,7 @@ class Partition(KafkaMetricsGroup):
             new_in_sync_replicas = frozenset(
                 self.get_or_create_replica(r, is_new, offset_checkpoints) for r in base_state.isr
             )
-            for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
+            for removed in {r.broker_id for r in self.assigned_replicas()} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self.in_sync_replicas = new_in_sync_replicas
             self._forget_isr_in_doubt()
@@ -442,7 +440,7 @@ class Partition(KafkaMetricsGroup):
     def _reset_followers(self, leader_replica: Replica, leader_log_end_offset: int, is_new_leader: bool) -> None:
         """Start the lag clocks of all followers; those in sync count as caught up now."""
         cur_time_ms = self._time.milliseconds()
-        followers = self.assigned_replicas - {leader_replica}
+        followers = self.assigned_replicas() - {leader_replica}
         for replica in followers:
             last_caught_up_time_ms = cur_time_ms if replica in self._in_sync_replicas else 0
             replica.reset_last_caught_up_time(leader_log_end_offset, cur_time_ms, last_caught_up_time_ms)
@@ -470,7 +468,7 @@ class Partition(KafkaMetricsGroup):
             self._controller_epoch = base_state.controller_epoch
             for replica_id in new_assigned_replicas:
                 self.get_or_create_replica(replica_id, partition_state_info.is_new, offset_checkpoints)
-            for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
+            for removed in {r.broker_id for r in self.assigned_replicas()} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self._in_sync_replicas = frozenset()
             same_leader = old_leader == base_state.leader and base_state.leader_epoch <= self._leader_epoch + 1
@@ -526,7 +524,7 @@ class Partition(KafkaMetricsGroup):
                 self._look_up_isr_if_in_doubt()
                 if (
                     replica not in self._in_sync_replicas
-                    and any(r.broker_id == replica_id for r in self.assigned_replicas)
+                    and any(r.broker_id == replica_id for r in self.assigned_replicas())
                     and self._begin_to_join(replica, leader_replica)
                 ):
                     new_in_sync_replicas = self._in_sync_replicas | {replica}
@@ -622,7 +620,7 @@ class Partition(KafkaMetricsGroup):
                 "Skipping update high watermark since new hw %s is not larger than old hw %s. All LEOs are %s",
                 new_high_watermark,
                 old_high_watermark,
-                [str(r.log_end_offset) for r in self.assigned_replicas],
+                [str(r.log_end_offset) for r in self.assigned_replicas()],
             )
         return False
 
@@ -634,13 +632,12 @@ class Partition(KafkaMetricsGroup):
         return min(
             (
                 r.log_end_offset
-                for r in self.assigned_replicas
+                for r in self.assigned_replicas()
                 if now - r.last_caught_up_time_ms <= max_lag or r in in_sync or r in maybe_in_sync
             ),
             key=message_offset,
         )
 
-    @property
     def low_watermark_if_leader(self) -> int:
         """Smallest log start offset of the live replicas; NotLeaderForPartitionException on a follower.
 
@@ -652,7 +649,7 @@ class Partition(KafkaMetricsGroup):
         return min(
             (
                 r.log_start_offset
-                for r in self.all_replicas
+                for r in self.all_replicas()
                 if r.broker_id == Request.FUTURE_LOCAL_REPLICA_ID or cache.is_broker_alive(r.broker_id)
             ),
             default=0,
@@ -661,7 +658,7 @@ class Partition(KafkaMetricsGroup):
     def _low_watermark_or_unknown(self) -> int:
         """-1 on a deposed leader, whose other partitions a follower's Fetch is to be answered for."""
         try:
-            return self.low_watermark_if_leader
+            return self.low_watermark_if_leader()
         except NotLeaderForPartitionException:
             return -1
 
@@ -751,7 +748,7 @@ class Partition(KafkaMetricsGroup):
         listed: frozenset[Replica] = frozenset()
         if state is not None:
             found = state.leader_and_isr
-            listed = frozenset(r for r in self.assigned_replicas if r.broker_id in found.isr)
+            listed = frozenset(r for r in self.assigned_replicas() if r.broker_id in found.isr)
             if (found.leader, found.leader_epoch) == (self._local_broker_id, self._leader_epoch):
                 self._take_over_isr(listed, found.zk_version)
         self._isr_in_doubt = False
@@ -860,7 +857,7 @@ class Partition(KafkaMetricsGroup):
                     f"Records of partition {self.topic_partition} can not be deleted due to the configured policy"
                 )
             leader_replica.maybe_increment_log_start_offset(offset)
-            return self.low_watermark_if_leader
+            return self.low_watermark_if_leader()
 
     def truncate_to(self, offset: int, is_future: bool) -> None:
         """Cut the local log at `offset` and checkpoint the recovery point."""

@@ -174,7 +174,7 @@ class KafkaApisMetadata(Logging):
             else []
         )
         complete = topic_metadata + refused
-        brokers = self._metadata_cache.get_alive_brokers
+        brokers = self._metadata_cache.get_alive_brokers()
         if self.logger.trace_enabled:
             self.trace(
                 "Sending topic metadata %s and brokers %s for correlation id %d to client %s",

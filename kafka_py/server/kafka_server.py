@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_py.api.api_version import KAFKA_0_9_0
 from kafka_py.common.cluster_resource import ClusterResource
@@ -82,6 +82,8 @@ if TYPE_CHECKING:
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.kafka_request_handler import ApiRequestHandler
     from kafka_py.xray.request_journal import RequestJournal
+
+P = TypeVar("P")
 
 
 class KafkaServer(KafkaServerIdentity):
@@ -595,31 +597,31 @@ class KafkaServer(KafkaServerIdentity):
         The controller still answers controlled shutdown requests of others while it goes, hence the sockets' place.
         """
         sockets = self.socket_server
-        parts: Sequence[tuple[Any, str]] = (
-            (self.dynamic_config_manager, "shutdown"),
-            (sockets, "stop_processing_requests"),
-            (self.data_plane_request_handler_pool, "shutdown"),
-            (self.control_plane_request_handler_pool, "shutdown"),
-            (self.kafka_scheduler, "shutdown"),
-            (self.data_plane_request_processor, "close"),
-            (self.control_plane_request_processor, "close"),
-            (self.authorizer, "close"),
-            (self.admin_manager, "shutdown"),
-            (self.transaction_coordinator, "shutdown"),
-            (self.token_manager, "shutdown"),
-            (self.replica_manager, "shutdown"),
-            (self.log_manager, "shutdown"),
-            (self.kafka_controller, "shutdown"),
-            (self._zk_client, "close"),
-            (self.quota_managers, "shutdown"),
-            (sockets, "shutdown"),
-            (self.metrics, "close"),
-            (self._broker_topic_stats, "close"),
-            (self.metrics_exporter, "shutdown"),
-        )
-        for part, method in parts:
-            if part is not None:
-                core_utils.swallow(getattr(part, method), self)
+        self._stop(self.dynamic_config_manager, lambda part: part.shutdown())
+        self._stop(sockets, lambda part: part.stop_processing_requests())
+        self._stop(self.data_plane_request_handler_pool, lambda part: part.shutdown())
+        self._stop(self.control_plane_request_handler_pool, lambda part: part.shutdown())
+        self._stop(self.kafka_scheduler, lambda part: part.shutdown())
+        self._stop(self.data_plane_request_processor, lambda part: part.close())
+        self._stop(self.control_plane_request_processor, lambda part: part.close())
+        self._stop(self.authorizer, lambda part: part.close())
+        self._stop(self.admin_manager, lambda part: part.shutdown())
+        self._stop(self.transaction_coordinator, lambda part: part.shutdown())
+        self._stop(self.token_manager, lambda part: part.shutdown())
+        self._stop(self.replica_manager, lambda part: part.shutdown())
+        self._stop(self.log_manager, lambda part: part.shutdown())
+        self._stop(self.kafka_controller, lambda part: part.shutdown())
+        self._stop(self._zk_client, lambda part: part.close())
+        self._stop(self.quota_managers, lambda part: part.shutdown())
+        self._stop(sockets, lambda part: part.shutdown())
+        self._stop(self.metrics, lambda part: part.close())
+        self._stop(self._broker_topic_stats, lambda part: part.close())
+        self._stop(self.metrics_exporter, lambda part: part.shutdown())
+
+    def _stop(self, part: P | None, how: Callable[[P], object]) -> None:
+        """Stop a part, if there is one; what goes wrong is logged, and the next one is stopped all the same."""
+        if part is not None:
+            core_utils.swallow(lambda: how(part), self)
 
     def await_shutdown(self) -> None:
         """Wait until shutdown() is done."""

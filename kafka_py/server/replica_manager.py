@@ -795,10 +795,10 @@ class ReplicaManager(KafkaMetricsGroup):
                         self._local_broker_id,
                         replica_id,
                         read_result.info.fetch_offset_metadata.message_offset,
-                        ",".join(str(r.broker_id) for r in partition.assigned_replicas),
+                        ",".join(str(r.broker_id) for r in partition.assigned_replicas()),
                         topic_partition,
                     )
-                    result = read_result.with_empty_fetch_info
+                    result = read_result.with_empty_fetch_info()
             updated.append((topic_partition, result))
         return updated
 

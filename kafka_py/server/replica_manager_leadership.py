@@ -423,7 +423,7 @@ class ReplicaManagerLeadership(Logging):
             base_state.controller_epoch,
         )
         try:
-            if any(b.id == base_state.leader for b in self._manager.metadata_cache.get_alive_brokers):
+            if any(b.id == base_state.leader for b in self._manager.metadata_cache.get_alive_brokers()):
                 if partition.make_follower(
                     order.controller_id, state_info, order.correlation_id, order.offset_checkpoints
                 ):
@@ -453,7 +453,7 @@ class ReplicaManagerLeadership(Logging):
         from kafka_py.server.abstract_fetcher_manager import BrokerAndInitialOffset
 
         listener_name = self._config.inter_broker_listener_name
-        brokers = {b.id: b for b in self._manager.metadata_cache.get_alive_brokers}
+        brokers = {b.id: b for b in self._manager.metadata_cache.get_alive_brokers()}
         self._manager.replica_fetcher_manager.add_fetcher_for_partitions(
             {
                 p.topic_partition: BrokerAndInitialOffset(

@@ -218,7 +218,6 @@ class FakeMetadataCache:
         self.alive = set(alive)
         self.updates: list[Any] = []
 
-    @property
     def get_alive_brokers(self) -> list[Any]:
         return [
             SimpleNamespace(id=i, broker_end_point=lambda _, i=i: BrokerEndPoint(i, f"host{i}", 9092))
