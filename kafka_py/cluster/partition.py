@@ -2,41 +2,63 @@
 
 Mirrors: core/src/main/scala/kafka/cluster/Partition.scala @ 1.1.1
 Posts:   reading-writing-configuring (replication protocol), the-produce-path (appendRecordsToLeader line by line)
-Read next: cluster/partition_replicas.py (the fields), cluster/replica.py, server/replica_manager.py, log/log.py
+Read next: cluster/zk_partition_state_store.py, cluster/replica.py, server/replica_manager.py, log/log.py
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.api.request_or_response import Request
-from kafka_py.cluster.partition_replicas import PartitionReplicas, ids, log_of, message_offset
-from kafka_py.cluster.replica import Replica
+from kafka_py.cluster.replica import Replica, ids, log_of
+from kafka_py.cluster.zk_partition_state_store import ZkPartitionStateStore
 from kafka_py.common.errors import (
+    FencedLeaderEpochException,
+    IllegalStateException,
     NotEnoughReplicasException,
     NotLeaderForPartitionException,
     PolicyViolationException,
+    ReplicaNotAvailableException,
     UnexpectedAppendOffsetException,
+    UnknownLeaderEpochException,
 )
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
+from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.log.log_config import LogConfig
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
+from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.log_read_result import LogReadResult
-from kafka_py.utils.replication_utils import ReplicationUtils
+from kafka_py.utils.concurrent import ReentrantLock, ReentrantReadWriteLock
+from kafka_py.utils.pool import Pool
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
     from kafka_py.common.record.memory_records import MemoryRecords
     from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
+    from kafka_py.common.utils.time import Time
     from kafka_py.log.log_append_info import LogAppendInfo
-    from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
     from kafka_py.server.log_offset_metadata import LogOffsetMetadata
+    from kafka_py.server.replica_manager import ReplicaManager
 
-
+INITIAL_CONTROLLER_EPOCH = 1  # KafkaController.InitialControllerEpoch, of a layer above this one
 _NONE = Errors.NONE
 
 
-class Partition(PartitionReplicas):
+class LeaderState(NamedTuple):
+    """What an append needs to know, published as one immutable value while this broker leads the partition."""
+
+    leader_replica: Replica
+    leader_epoch: int
+    in_sync_size: int
+    alone: bool  # the leader is the only assigned replica
+
+
+class Partition(KafkaMetricsGroup):
     """Leader or follower state of one partition: assigned replicas, ISR, epochs, high watermark.
 
     Mirrors: kafka.cluster.Partition
@@ -53,9 +75,300 @@ class Partition(PartitionReplicas):
         the high watermark until the state has been read again, as since KIP-497; 1.1.1 goes on with the old ISR.
         While ZooKeeper is away no follower's Fetch tries to change the ISR, and never do two at once: in 1.1.1 each
         occupies a handler until ZooKeeper is back, until none is left. KIP-497 took the write out of the handlers
-        altogether; here one still waits for it.
+        altogether; here one still waits for it. As from 2.5 on (KAFKA-8813), settings that change while a log is made
+        reach it; 1.1.1 misses them, a min.insync.replicas for example, until the next change. The replicas of one
+        LeaderAndIsr request share what was read of the checkpoints, as from 2.4 on (KAFKA-8333).
     Left out: equals, hashCode, toString -- `__eq__`, `__hash__`, `__repr__`
     """
+
+    def __init__(
+        self,
+        topic: str,
+        partition_id: int,
+        time: Time | None,
+        replica_manager: ReplicaManager | None,
+        is_offline: bool = False,
+    ) -> None:
+        self.topic = topic
+        self.partition_id = partition_id
+        self.is_offline = is_offline
+        self.topic_partition = TopicPartition(topic, partition_id)
+        self._local_broker_id = -1 if replica_manager is None else replica_manager.config.broker_id
+        # An offline partition has neither clock nor manager, and none of its methods is ever called.
+        if time is not None and replica_manager is not None:
+            self._time = time
+            self.replica_manager = replica_manager
+            self._state_store = ZkPartitionStateStore(self.topic_partition, replica_manager)
+        # the assigned replicas, and the future replica while data moves to another log directory
+        self._all_replicas_map: Pool[int, Replica] = Pool()  # atomic
+        self.leader_isr_update_lock = ReentrantReadWriteLock()
+        self._append_lock = ReentrantLock()
+        self._zk_version = LeaderAndIsr.INITIAL_ZK_VERSION  # volatile: writer under leader_isr_update_lock
+        self._leader_epoch = LeaderAndIsr.INITIAL_LEADER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
+        self._leader_replica_id_opt: int | None = None  # volatile: writer under leader_isr_update_lock
+        self._in_sync_replicas: frozenset[Replica] = frozenset()  # volatile: writer under leader_isr_update_lock
+        self._leader_state: LeaderState | None = None  # volatile: writer under _append_lock
+        # not in our ISR, but perhaps in ZooKeeper's: count for the high watermark
+        self._maybe_in_sync: frozenset[Replica] = frozenset()  # guarded by: _append_lock
+        self._isr_change_under_way = False  # volatile: writer under leader_isr_update_lock
+        # an ISR was sent to ZooKeeper, and nobody knows what became of it
+        self._isr_in_doubt = False  # volatile: writer under leader_isr_update_lock
+        self._leader_epoch_start_offset = 0  # guarded by: _append_lock
+        # of the controller that decided on the present leader; a broker learns it from its first LeaderAndIsr
+        self._controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
+        self._request_key = TopicPartitionOperationKey(topic, partition_id)
+        self._tags = {"topic": topic, "partition": str(partition_id)}
+        self.log_ident = f"[Partition {self.topic_partition} broker={self._local_broker_id}] "
+        if not is_offline:
+            self._new_partition_metrics()
+
+    def _new_partition_metrics(self) -> None:
+        gauges: dict[str, Callable[[], int]] = {
+            "UnderReplicated": lambda: int(self.is_under_replicated),
+            "InSyncReplicasCount": lambda: len(self.in_sync_replicas) if self._is_leader_replica_local else 0,
+            "UnderMinIsr": lambda: int(self.is_under_min_isr),
+            "ReplicasCount": lambda: len(self.assigned_replicas()) if self._is_leader_replica_local else 0,
+            "LastStableOffsetLag": self._last_stable_offset_lag,
+        }
+        for name, value in gauges.items():
+            self.new_gauge(name, value, self._tags)
+
+    def remove_partition_metrics(self) -> None:
+        """Unregister the gauges of this partition."""
+        for name in ("UnderReplicated", "UnderMinIsr", "InSyncReplicasCount", "ReplicasCount", "LastStableOffsetLag"):
+            self.remove_metric(name, self._tags)
+
+    def _last_stable_offset_lag(self) -> int:
+        replica = self.leader_replica_if_local
+        if replica is None:
+            return 0
+        return replica.high_watermark.message_offset - replica.last_stable_offset.message_offset
+
+    # ---- who is who
+
+    def _is_replica_local(self, replica_id: int) -> bool:
+        return replica_id in (self._local_broker_id, Request.FUTURE_LOCAL_REPLICA_ID)
+
+    @property
+    def _is_leader_replica_local(self) -> bool:
+        return self.leader_replica_if_local is not None
+
+    @property
+    def is_under_replicated(self) -> bool:
+        """True when this broker leads and some assigned replica is out of sync."""
+        return self._is_leader_replica_local and len(self.in_sync_replicas) < len(self.assigned_replicas())
+
+    @property
+    def is_under_min_isr(self) -> bool:
+        """True when this broker leads and the ISR is smaller than min.insync.replicas."""
+        leader_replica = self.leader_replica_if_local
+        if leader_replica is None:
+            return False
+        return len(self.in_sync_replicas) < log_of(leader_replica).config.min_in_sync_replicas
+
+    @property
+    def in_sync_replicas(self) -> frozenset[Replica]:
+        """The ISR, leader included; empty on a follower. An immutable set, replaced as a whole."""
+        return self._in_sync_replicas
+
+    @in_sync_replicas.setter
+    def in_sync_replicas(self, replicas: Iterable[Replica]) -> None:
+        # nobody may see the high watermark of the new ISR beside the size of the old one
+        with self._append_lock:
+            self._in_sync_replicas = frozenset(replicas)
+            self._publish()
+
+    @property
+    def leader_replica_id_opt(self) -> int | None:
+        """Broker id of the leader, None before the first LeaderAndIsr."""
+        return self._leader_replica_id_opt
+
+    @leader_replica_id_opt.setter
+    def leader_replica_id_opt(self, leader_replica_id: int | None) -> None:
+        self._leader_replica_id_opt = leader_replica_id
+        self._publish()
+
+    def _publish(self) -> None:
+        """Make the present leadership visible to appends; returns when no append with the old one is under way."""
+        with self._append_lock:
+            state = None
+            if self._leader_replica_id_opt == self._local_broker_id:
+                replica = self._all_replicas_map.get(self._local_broker_id)
+                if replica is not None:
+                    alone = self.assigned_replicas() == {replica}
+                    state = LeaderState(replica, self._leader_epoch, len(self._in_sync_replicas), alone)
+            self._leader_state = state
+
+    def _give_up_leadership(self) -> None:
+        """Let no append in any more, before replicas and ISR are taken apart. Caller holds leader_isr_update_lock.
+
+        An append in between would compute the high watermark over an ISR that is half empty, and acknowledge records
+        that the next leader may lack.
+        """
+        if self._leader_state is not None:
+            self.leader_replica_id_opt = None
+        self._forget_isr_in_doubt()
+
+    def _forget_isr_in_doubt(self) -> None:
+        """What ZooKeeper has is known. Caller holds leader_isr_update_lock."""
+        self._isr_in_doubt = False
+        with self._append_lock:
+            self._maybe_in_sync = frozenset()
+
+    @property
+    def leader_replica_if_local(self) -> Replica | None:
+        """The local replica if this broker leads the partition."""
+        state = self._leader_state
+        return None if state is None else state.leader_replica
+
+    @property
+    def get_leader_epoch(self) -> int:
+        """Epoch of the leader that this broker last heard of."""
+        return self._leader_epoch
+
+    def check_current_leader_epoch(self, current_leader_epoch: int) -> None:
+        """Refuse a reader that knows another leader epoch than ours (KIP-320, as 2.1 does); -1 is not checked.
+
+        FencedLeaderEpochException when its epoch is over, UnknownLeaderEpochException when it is news to us.
+        """
+        if current_leader_epoch < 0 or current_leader_epoch == self._leader_epoch:
+            return
+        if current_leader_epoch < self._leader_epoch:
+            raise FencedLeaderEpochException(
+                f"Leader epoch {current_leader_epoch} of {self.topic_partition} is older than {self._leader_epoch}"
+            )
+        raise UnknownLeaderEpochException(
+            f"Leader epoch {current_leader_epoch} of {self.topic_partition} is newer than {self._leader_epoch}"
+        )
+
+    def get_or_create_replica(
+        self,
+        replica_id: int | None = None,
+        is_new: bool = False,
+        offset_checkpoints: LazyOffsetCheckpoints | None = None,
+    ) -> Replica:
+        """The replica of that id (default: the local one); a local one is created together with its log.
+
+        Its high watermark starts from the checkpoint, capped by the log end. Errors of the log directory pass through.
+        Who creates several replicas gives their checkpoints, so that each file is read once for all of them.
+        """
+        wanted = self._local_broker_id if replica_id is None else replica_id
+        replica = self._all_replicas_map.get(wanted)
+        if replica is None:
+            replica = self._all_replicas_map.get_and_maybe_put(
+                wanted, lambda: self._new_replica(wanted, is_new, offset_checkpoints)
+            )
+            self._publish()
+        return replica
+
+    def _new_replica(self, replica_id: int, is_new: bool, offset_checkpoints: LazyOffsetCheckpoints | None) -> Replica:
+        if not self._is_replica_local(replica_id):
+            return Replica(replica_id, self.topic_partition, self._time)
+        manager = self.replica_manager
+        log_manager = manager.log_manager
+        is_future = replica_id == Request.FUTURE_LOCAL_REPLICA_ID
+        log = None
+        log_manager.initializing_log(self.topic_partition)
+        try:
+            log = log_manager.get_or_create_log(self.topic_partition, self._log_config(), is_new, is_future)
+        finally:
+            log_manager.finished_initializing_log(self.topic_partition, log, self._log_config)
+        checkpoints = offset_checkpoints or LazyOffsetCheckpoints(manager.high_watermark_checkpoints)
+        checkpointed = checkpoints.fetch(log.parent_dir, self.topic_partition)
+        if checkpointed is None:
+            self.info("No checkpointed highwatermark is found for partition %s", self.topic_partition)
+        offset = min(checkpointed or 0, log.log_end_offset)
+        return Replica(replica_id, self.topic_partition, self._time, offset, log)
+
+    def _log_config(self) -> LogConfig:
+        """The topic's settings over the broker's defaults."""
+        defaults = self.replica_manager.log_manager.current_default_config
+        return LogConfig.from_props(defaults.originals(), self._state_store.fetch_topic_config())
+
+    def get_replica(self, replica_id: int | None = None) -> Replica | None:
+        """The replica of that id (default: the local one), or None."""
+        return self._all_replicas_map.get(self._local_broker_id if replica_id is None else replica_id)
+
+    def get_replica_or_exception(self, replica_id: int | None = None) -> Replica:
+        """Like get_replica, but ReplicaNotAvailableException when there is none."""
+        wanted = self._local_broker_id if replica_id is None else replica_id
+        replica = self._all_replicas_map.get(wanted)
+        if replica is None:
+            raise ReplicaNotAvailableException(
+                f"Replica {wanted} is not available for partition {self.topic_partition}"
+            )
+        return replica
+
+    def add_replica_if_not_exists(self, replica: Replica) -> Replica | None:
+        """Add a replica that was made elsewhere; the one that was there already, or None."""
+        existing = self._all_replicas_map.put_if_not_exists(replica.broker_id, replica)
+        self._publish()
+        return existing
+
+    def assigned_replicas(self) -> set[Replica]:
+        """Replicas on brokers, without the future replica."""
+        return {r for r in self._all_replicas_map.values if r.broker_id >= 0}
+
+    def all_replicas(self) -> set[Replica]:
+        """Replicas on brokers and the future replica."""
+        return set(self._all_replicas_map.values)
+
+    def _remove_replica(self, replica_id: int) -> None:
+        self._all_replicas_map.remove(replica_id)
+
+    # ---- moving data to another log directory
+
+    def maybe_create_future_replica(self, log_dir: str) -> bool:
+        """Create the future replica unless the data is in `log_dir` already or on its way there; True if created.
+
+        IllegalStateException when it is on its way to another directory. The local replica must exist.
+        """
+        # the read lock keeps others from moving the current replica or removing the future one in between
+        with self.leader_isr_update_lock.read_lock():
+            if log_of(self.get_replica_or_exception()).parent_dir == log_dir:
+                return False
+            future_replica = self.get_replica(Request.FUTURE_LOCAL_REPLICA_ID)
+            if future_replica is None:
+                self.get_or_create_replica(Request.FUTURE_LOCAL_REPLICA_ID)
+                return True
+            future_replica_log_dir = log_of(future_replica).parent_dir
+            if future_replica_log_dir != log_dir:
+                raise IllegalStateException(
+                    f"The future log dir {future_replica_log_dir} of {self.topic_partition} "
+                    f"is different from the requested log dir {log_dir}"
+                )
+            return False
+
+    def remove_future_local_replica(self) -> None:
+        """Forget the future replica; its log is the caller's concern."""
+        with self.leader_isr_update_lock.write_lock():
+            self._remove_replica(Request.FUTURE_LOCAL_REPLICA_ID)
+
+    def maybe_replace_current_with_future_replica(self) -> bool:
+        """Put the future log in the place of the current one if it has caught up; True if it has."""
+        replica = self.get_replica_or_exception()
+        future_replica = self.get_replica_or_exception(Request.FUTURE_LOCAL_REPLICA_ID)
+        if replica.log_end_offset != future_replica.log_end_offset:
+            return False
+        # nothing may be appended to or cut off the current log between the comparison and the swap
+        with self.leader_isr_update_lock.write_lock(), self._append_lock:
+            if replica.log_end_offset != future_replica.log_end_offset:
+                return False
+            self.replica_manager.log_manager.replace_current_with_future_log(self.topic_partition)
+            replica.log = future_replica.log
+            future_replica.log = None
+            self._remove_replica(Request.FUTURE_LOCAL_REPLICA_ID)
+            return True
+
+    def delete(self) -> None:
+        """Forget all replicas; afterwards the log may be deleted, which ReplicaManager does for many at a time."""
+        # the lock keeps an append from running into a log that is being deleted
+        with self.leader_isr_update_lock.write_lock():
+            self._give_up_leadership()
+            self.leader_replica_id_opt = None
+            self._all_replicas_map.clear()
+            self._in_sync_replicas = frozenset()
+            self.remove_partition_metrics()
 
     # ---- leadership
 
@@ -79,7 +392,7 @@ class Partition(PartitionReplicas):
             new_in_sync_replicas = frozenset(
                 self.get_or_create_replica(r, is_new, offset_checkpoints) for r in base_state.isr
             )
-            for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
+            for removed in {r.broker_id for r in self.assigned_replicas()} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self.in_sync_replicas = new_in_sync_replicas
             self._forget_isr_in_doubt()
@@ -127,7 +440,7 @@ class Partition(PartitionReplicas):
     def _reset_followers(self, leader_replica: Replica, leader_log_end_offset: int, is_new_leader: bool) -> None:
         """Start the lag clocks of all followers; those in sync count as caught up now."""
         cur_time_ms = self._time.milliseconds()
-        followers = self.assigned_replicas - {leader_replica}
+        followers = self.assigned_replicas() - {leader_replica}
         for replica in followers:
             last_caught_up_time_ms = cur_time_ms if replica in self._in_sync_replicas else 0
             replica.reset_last_caught_up_time(leader_log_end_offset, cur_time_ms, last_caught_up_time_ms)
@@ -155,7 +468,7 @@ class Partition(PartitionReplicas):
             self._controller_epoch = base_state.controller_epoch
             for replica_id in new_assigned_replicas:
                 self.get_or_create_replica(replica_id, partition_state_info.is_new, offset_checkpoints)
-            for removed in {r.broker_id for r in self.assigned_replicas} - set(new_assigned_replicas):
+            for removed in {r.broker_id for r in self.assigned_replicas()} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self._in_sync_replicas = frozenset()
             same_leader = old_leader == base_state.leader and base_state.leader_epoch <= self._leader_epoch + 1
@@ -211,7 +524,7 @@ class Partition(PartitionReplicas):
                 self._look_up_isr_if_in_doubt()
                 if (
                     replica not in self._in_sync_replicas
-                    and any(r.broker_id == replica_id for r in self.assigned_replicas)
+                    and any(r.broker_id == replica_id for r in self.assigned_replicas())
                     and self._begin_to_join(replica, leader_replica)
                 ):
                     new_in_sync_replicas = self._in_sync_replicas | {replica}
@@ -307,7 +620,7 @@ class Partition(PartitionReplicas):
                 "Skipping update high watermark since new hw %s is not larger than old hw %s. All LEOs are %s",
                 new_high_watermark,
                 old_high_watermark,
-                [str(r.log_end_offset) for r in self.assigned_replicas],
+                [str(r.log_end_offset) for r in self.assigned_replicas()],
             )
         return False
 
@@ -319,13 +632,12 @@ class Partition(PartitionReplicas):
         return min(
             (
                 r.log_end_offset
-                for r in self.assigned_replicas
+                for r in self.assigned_replicas()
                 if now - r.last_caught_up_time_ms <= max_lag or r in in_sync or r in maybe_in_sync
             ),
             key=message_offset,
         )
 
-    @property
     def low_watermark_if_leader(self) -> int:
         """Smallest log start offset of the live replicas; NotLeaderForPartitionException on a follower.
 
@@ -337,7 +649,7 @@ class Partition(PartitionReplicas):
         return min(
             (
                 r.log_start_offset
-                for r in self.all_replicas
+                for r in self.all_replicas()
                 if r.broker_id == Request.FUTURE_LOCAL_REPLICA_ID or cache.is_broker_alive(r.broker_id)
             ),
             default=0,
@@ -346,7 +658,7 @@ class Partition(PartitionReplicas):
     def _low_watermark_or_unknown(self) -> int:
         """-1 on a deposed leader, whose other partitions a follower's Fetch is to be answered for."""
         try:
-            return self.low_watermark_if_leader
+            return self.low_watermark_if_leader()
         except NotLeaderForPartitionException:
             return -1
 
@@ -406,29 +718,21 @@ class Partition(PartitionReplicas):
         The one place where an ISR changes: what later became AlterIsrManager. An exception leaves open what ZooKeeper
         has now; the next one who looks at the ISR asks.
         """
-        manager = self.replica_manager
         new_leader_and_isr = LeaderAndIsr(
             self._local_broker_id, self._leader_epoch, [r.broker_id for r in new_isr], self._zk_version
         )
         self._isr_in_doubt = self._isr_change_under_way = True
         try:
-            update_succeeded, new_version = ReplicationUtils.update_leader_and_isr(
-                manager.zk_client, self.topic_partition, new_leader_and_isr, self._controller_epoch
-            )
+            new_version = self._state_store.update_isr(self._controller_epoch, new_leader_and_isr)
         finally:
             self._isr_change_under_way = False
-        if update_succeeded:
-            manager.record_isr_change(self.topic_partition)
+        if new_version is not None:
             self.in_sync_replicas = new_isr
             self._zk_version = new_version
             self._forget_isr_in_doubt()
             self.trace("ISR updated to [%s] and zkVersion updated to [%d]", ids(new_isr), self._zk_version)
         else:
-            manager.failed_isr_updates_rate.mark()
-            self.info(
-                "Cached zkVersion [%d] not equal to that in zookeeper, skip updating ISR",
-                self._zk_version,
-            )
+            self.info("Cached zkVersion [%d] not equal to that in zookeeper, skip updating ISR", self._zk_version)
             self._look_up_isr_if_in_doubt()
 
     def _look_up_isr_if_in_doubt(self) -> bool:
@@ -440,11 +744,11 @@ class Partition(PartitionReplicas):
         """
         if not self._isr_in_doubt:
             return False
-        state = self.replica_manager.zk_client.get_topic_partition_state(self.topic_partition)
+        state = self._state_store.fetch_state()
         listed: frozenset[Replica] = frozenset()
         if state is not None:
             found = state.leader_and_isr
-            listed = frozenset(r for r in self.assigned_replicas if r.broker_id in found.isr)
+            listed = frozenset(r for r in self.assigned_replicas() if r.broker_id in found.isr)
             if (found.leader, found.leader_epoch) == (self._local_broker_id, self._leader_epoch):
                 self._take_over_isr(listed, found.zk_version)
         self._isr_in_doubt = False
@@ -553,7 +857,7 @@ class Partition(PartitionReplicas):
                     f"Records of partition {self.topic_partition} can not be deleted due to the configured policy"
                 )
             leader_replica.maybe_increment_log_start_offset(offset)
-            return self.low_watermark_if_leader
+            return self.low_watermark_if_leader()
 
     def truncate_to(self, offset: int, is_future: bool) -> None:
         """Cut the local log at `offset` and checkpoint the recovery point."""
@@ -584,3 +888,7 @@ class Partition(PartitionReplicas):
             f"AllReplicas: {','.join(str(k) for k in sorted(self._all_replicas_map.keys))}; "
             f"InSyncReplicas: {ids(self._in_sync_replicas)}"
         )
+
+
+def message_offset(metadata: LogOffsetMetadata) -> int:
+    return metadata.message_offset

@@ -15,6 +15,8 @@ from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.log.log import Log
     from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochCache
@@ -248,3 +250,15 @@ class Replica(Logging):
         if self.is_local:
             text += f"; Highwatermark: {self.high_watermark}; LastStableOffset: {self.last_stable_offset}"
         return text
+
+
+def log_of(replica: Replica) -> Log:
+    """The log of a local replica."""
+    log = replica.log
+    assert log is not None, "a local replica has a log"
+    return log
+
+
+def ids(replicas: Iterable[Replica]) -> str:
+    """The brokers, for a line of the log."""
+    return ",".join(str(i) for i in sorted(r.broker_id for r in replicas))

@@ -155,9 +155,9 @@ class LogDirectories(Logging):
     @staticmethod
     def _others_checkpoint_files() -> tuple[str, ...]:
         from kafka_py.log.log_cleaner_manager import LogCleanerManager
-        from kafka_py.server.replica_manager_state import ReplicaManagerState
+        from kafka_py.server.high_watermark_checkpoints import HIGH_WATERMARK_FILENAME
 
-        return LogCleanerManager.offset_checkpoint_file, ReplicaManagerState.HIGH_WATERMARK_FILENAME
+        return LogCleanerManager.offset_checkpoint_file, HIGH_WATERMARK_FILENAME
 
     def _start_up_failure(self, dir: pathlib.Path, msg: str, e: OSError) -> None:
         """A directory turned out to be unusable before any log was loaded from it."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, ClassVar, TypeVar
 
 from kafka_py.common.errors import (
     ConnectionThrottledException,
@@ -62,6 +62,7 @@ __all__ = [
 ]
 
 _CONTROL_PLANE_QUEUE_SIZE = 20
+A = TypeVar("A", bound=Acceptor)
 
 
 class SocketServer(KafkaMetricsGroup):
@@ -127,7 +128,7 @@ class SocketServer(KafkaMetricsGroup):
             )
         self.data_plane_acceptors: ConcurrentHashMap[EndPoint, DataPlaneAcceptor] = ConcurrentHashMap()  # atomic
         self.data_plane_request_channel = RequestChannel(
-            self.max_queued_requests, DataPlaneAcceptor.METRIC_PREFIX, time, api_version_manager.new_request_metrics
+            self.max_queued_requests, DataPlaneAcceptor.METRIC_PREFIX, time, api_version_manager.new_request_metrics()
         )
         self.control_plane_acceptor_opt: ControlPlaneAcceptor | None = None  # volatile: start-up
         self.control_plane_request_channel_opt: RequestChannel | None = None
@@ -136,7 +137,7 @@ class SocketServer(KafkaMetricsGroup):
                 _CONTROL_PLANE_QUEUE_SIZE,
                 ControlPlaneAcceptor.METRIC_PREFIX,
                 time,
-                api_version_manager.new_request_metrics,
+                api_version_manager.new_request_metrics(),
             )
         self._next_processor_id = AtomicInteger(0)  # atomic
         self.connection_quotas = ConnectionQuotas(config, time, metrics)
@@ -292,18 +293,18 @@ class SocketServer(KafkaMetricsGroup):
         self, end_point: EndPoint, is_privileged_listener: bool, request_channel: RequestChannel
     ) -> DataPlaneAcceptor:
         """The acceptor of a listener; tests put their own here."""
-        return DataPlaneAcceptor(*self._acceptor_arguments(end_point, is_privileged_listener, request_channel))
+        return self._new_acceptor(DataPlaneAcceptor, end_point, is_privileged_listener, request_channel)
 
     def create_control_plane_acceptor(
         self, end_point: EndPoint, request_channel: RequestChannel
     ) -> ControlPlaneAcceptor:
         """The acceptor of the control plane, whose listener is always privileged."""
-        return ControlPlaneAcceptor(*self._acceptor_arguments(end_point, True, request_channel))
+        return self._new_acceptor(ControlPlaneAcceptor, end_point, True, request_channel)
 
-    def _acceptor_arguments(
-        self, end_point: EndPoint, is_privileged_listener: bool, request_channel: RequestChannel
-    ) -> tuple[Any, ...]:
-        return (
+    def _new_acceptor(
+        self, plane: type[A], end_point: EndPoint, is_privileged_listener: bool, request_channel: RequestChannel
+    ) -> A:
+        return plane(
             self,
             end_point,
             self.config,

@@ -131,7 +131,7 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
             self._num_fetchers_per_broker = new_size
             if new_size != current_size:
                 for thread_id, thread in list(self.fetcher_thread_map.items()):
-                    removed_partitions = thread.partitions_and_offsets
+                    removed_partitions = thread.partitions_and_offsets()
                     self.remove_fetcher_for_partitions(removed_partitions.keys())
                     if thread_id.fetcher_id >= new_size:
                         thread.shutdown()
@@ -175,7 +175,7 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
                 if thread is not None and not _can_fetch_from(thread, fetcher.broker):
                     if _has_died(thread):
                         self.warn("%s has died; another thread takes over its partitions", thread.name)
-                        orphans = {tp: target.init_offset for tp, target in thread.partitions_and_offsets.items()}
+                        orphans = {tp: target.init_offset for tp, target in thread.partitions_and_offsets().items()}
                     thread.shutdown()
                     thread = None
                 if thread is None:

@@ -565,7 +565,6 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         with self._partition_map_lock:
             return len(self.partition_states)
 
-    @property
     def partitions_and_offsets(self) -> dict[TopicPartition, BrokerAndInitialOffset]:
         """The partitions with their offsets, as add_fetcher_for_partitions takes them."""
         with self._partition_map_lock:

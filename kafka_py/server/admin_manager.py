@@ -117,7 +117,7 @@ class AdminManager(AdminManagerConfigs):
 
         timeout: ms; 0 or less does not wait.
         """
-        brokers = [BrokerMetadata(broker.id, broker.rack) for broker in self.metadata_cache.get_alive_brokers]
+        brokers = [BrokerMetadata(broker.id, broker.rack) for broker in self.metadata_cache.get_alive_brokers()]
         metadata = [
             self._create_topic(topic, arguments, brokers, validate_only) for topic, arguments in create_info.items()
         ]

@@ -85,7 +85,7 @@ class AdminManagerConfigs(KafkaMetricsGroup):
         if resource.type() is ResourceType.BROKER:
             per_broker_config = bool(name)
             if not per_broker_config:
-                configs: Mapping[str, Any] = self.config.dynamic_config.current_dynamic_default_configs
+                configs: Mapping[str, Any] = self.config.dynamic_config.current_dynamic_default_configs()
             elif self._resource_name_to_broker_id(name) == self.config.broker_id:
                 configs = self._all_configs(self.config)
             else:
@@ -184,8 +184,8 @@ class AdminManagerConfigs(KafkaMetricsGroup):
         dynamic_config = self.config.dynamic_config
         all_synonyms: list[_ConfigSynonym] = []
         for configs, source in (
-            (dynamic_config.current_dynamic_broker_configs, _ConfigSource.DYNAMIC_BROKER_CONFIG),
-            (dynamic_config.current_dynamic_default_configs, _ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
+            (dynamic_config.current_dynamic_broker_configs(), _ConfigSource.DYNAMIC_BROKER_CONFIG),
+            (dynamic_config.current_dynamic_default_configs(), _ConfigSource.DYNAMIC_DEFAULT_BROKER_CONFIG),
             (dynamic_config.static_broker_configs, _ConfigSource.STATIC_BROKER_CONFIG),
             (dynamic_config.static_default_configs, _ConfigSource.DEFAULT_CONFIG),
         ):

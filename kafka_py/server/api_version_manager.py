@@ -56,7 +56,6 @@ class ApiVersionManager:
         Every ApiVersions request is: a client that asks with a version to come must be told what there is.
         """
 
-    @property
     def new_request_metrics(self) -> RequestChannel.Metrics:
         """Metrics for the requests that may come."""
         return RequestChannel.Metrics(self.enabled_apis)
@@ -74,6 +73,7 @@ class SimpleApiVersionManager(ApiVersionManager):
         self._listener_type = listener_type
         ordered = sorted(handlers.items(), key=lambda item: item[0].id)
         self._ranges = {key: (handler.min_version, handler.max_version) for key, handler in ordered}
+        self._enabled_apis = list(self._ranges)
         self._api_versions = [ApiVersionsResponse.ApiVersion(key.id, *self._ranges[key]) for key, _ in ordered]
         self._unthrottled = ApiVersionsResponse(0, Errors.NONE, self._api_versions)
 
@@ -85,7 +85,7 @@ class SimpleApiVersionManager(ApiVersionManager):
     @property
     def enabled_apis(self) -> list[ApiKeys]:
         """The APIs that have a handler."""
-        return list(self._ranges)
+        return self._enabled_apis
 
     def api_version_response(self, throttle_time_ms: int) -> ApiVersionsResponse:
         """The ranges of all handlers; the same object for all who need not be throttled."""

@@ -99,7 +99,7 @@ class DelayedDeleteRecords(DelayedOperation):
         if partition.leader_replica_if_local is None:
             return Errors.NOT_LEADER_FOR_PARTITION, _INVALID
         try:
-            return _NONE, partition.low_watermark_if_leader
+            return _NONE, partition.low_watermark_if_leader()
         except NotLeaderForPartitionException:
             # Leadership went between the two looks; Kafka lets this one fly to whoever tried.
             return Errors.NOT_LEADER_FOR_PARTITION, _INVALID

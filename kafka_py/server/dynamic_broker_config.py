@@ -408,19 +408,16 @@ class DynamicBrokerConfig(Logging):
         if not names <= self.ALL_DYNAMIC_CONFIGS:
             raise IllegalArgumentException("requirement failed")
 
-    @property
     def current_kafka_config(self) -> KafkaConfig:
         """The configuration that holds now."""
         with self._lock.read_lock():
             return self._current_config
 
-    @property
     def current_dynamic_broker_configs(self) -> Props:
         """What ZooKeeper says for this broker."""
         with self._lock.read_lock():
             return dict(self._dynamic_broker_configs)
 
-    @property
     def current_dynamic_default_configs(self) -> Props:
         """What ZooKeeper says for all brokers."""
         with self._lock.read_lock():

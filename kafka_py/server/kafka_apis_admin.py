@@ -7,7 +7,7 @@ Read next: server/admin_manager.py, server/admin_manager_configs.py, server/repl
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import InvalidRequestException
 from kafka_py.common.protocol.errors import Errors
@@ -26,19 +26,45 @@ from kafka_py.common.requests.resource_type import ResourceType as RResourceType
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
-from kafka_py.server.kafka_apis_cluster import KafkaApisCluster
+from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from kafka_py.common.requests.abstract_response import AbstractResponse
     from kafka_py.common.requests.resource import Resource as RResource
     from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.controller.kafka_controller import KafkaController
     from kafka_py.network.request_channel import Request, Session
+    from kafka_py.server.admin_manager import AdminManager
+    from kafka_py.server.auth_helper import AuthHelper
+    from kafka_py.server.metadata_cache import MetadataCache
+    from kafka_py.server.replica_manager import ReplicaManager
+    from kafka_py.server.request_handler_helper import RequestHandlerHelper
 
     Deleted = dict[TopicPartition, DeleteRecordsResponse.PartitionResponse]
 
 
-class KafkaApisAdmin(KafkaApisCluster):
+class KafkaApisAdmin(Logging):
     """The handlers for administrators that are not about creating and deleting topics."""
+
+    logger_name: ClassVar[str] = "kafka.server.KafkaApis"
+
+    def __init__(
+        self,
+        log_ident: str,
+        auth_helper: AuthHelper,
+        request_helper: RequestHandlerHelper,
+        replica_manager: ReplicaManager,
+        admin_manager: AdminManager,
+        controller: KafkaController,
+        metadata_cache: MetadataCache,
+    ) -> None:
+        self.log_ident = log_ident
+        self._auth_helper = auth_helper
+        self._request_helper = request_helper
+        self._replica_manager = replica_manager
+        self._admin_manager = admin_manager
+        self._controller = controller
+        self._metadata_cache = metadata_cache
 
     # -- Partitions and records ---------------------------------------------------------------------------------------
 
@@ -59,9 +85,9 @@ class KafkaApisAdmin(KafkaApisCluster):
                     )
                 return response_body
 
-            self._send_response_maybe_throttle(request, create_response)
+            self._request_helper.send_response_maybe_throttle(request, create_response)
 
-        if not self.controller.is_active:
+        if not self._controller.is_active:
             send_response_callback({topic: ApiError(Errors.NOT_CONTROLLER, None) for topic in new_partitions})
             return
         dupes = create_partitions_request.duplicates()
@@ -70,13 +96,13 @@ class KafkaApisAdmin(KafkaApisCluster):
         for topic, new_partition in new_partitions.items():
             if topic in dupes:
                 continue
-            if not self._authorize(request.session, Operation.Alter, Resource(ResourceType.Topic, topic)):
+            if not self._auth_helper.authorize(request.session, Operation.Alter, Resource(ResourceType.Topic, topic)):
                 errors[topic] = ApiError(Errors.TOPIC_AUTHORIZATION_FAILED, "The topic authorization is failed.")
-            elif self.controller.topic_deletion_manager.is_topic_queued_up_for_deletion(topic):
+            elif self._controller.topic_deletion_manager.is_topic_queued_up_for_deletion(topic):
                 errors[topic] = ApiError(Errors.INVALID_TOPIC_EXCEPTION, "The topic is queued for deletion.")
             else:
                 valid[topic] = new_partition
-        self.admin_manager.create_partitions(
+        self._admin_manager.create_partitions(
             create_partitions_request.timeout,
             valid,
             create_partitions_request.validate_only,
@@ -93,9 +119,9 @@ class KafkaApisAdmin(KafkaApisCluster):
         authorized_for_delete_topic_offsets: dict[TopicPartition, int] = {}
         for topic_partition, offset in delete_records_request.partition_offsets().items():
             topic = topic_partition.topic
-            if not self._authorize(request.session, Operation.Delete, Resource(ResourceType.Topic, topic)):
+            if not self._auth_helper.authorize(request.session, Operation.Delete, Resource(ResourceType.Topic, topic)):
                 refused[topic_partition] = partition_response(invalid, Errors.TOPIC_AUTHORIZATION_FAILED)
-            elif not self.metadata_cache.contains(topic):
+            elif not self._metadata_cache.contains(topic):
                 refused[topic_partition] = partition_response(invalid, Errors.UNKNOWN_TOPIC_OR_PARTITION)
             else:
                 authorized_for_delete_topic_offsets[topic_partition] = offset
@@ -111,12 +137,12 @@ class KafkaApisAdmin(KafkaApisCluster):
                         topic_partition,
                         status.error.exception_name(),
                     )
-            self._send_response_maybe_throttle(
+            self._request_helper.send_response_maybe_throttle(
                 request, lambda throttle_ms: DeleteRecordsResponse(throttle_ms, merged_response_status)
             )
 
         if authorized_for_delete_topic_offsets:
-            self.replica_manager.delete_records(
+            self._replica_manager.delete_records(
                 delete_records_request.timeout, authorized_for_delete_topic_offsets, send_response_callback
             )
         else:
@@ -134,8 +160,8 @@ class KafkaApisAdmin(KafkaApisCluster):
                 authorized_resources[resource] = config
             else:
                 unauthorized_result[resource] = self._configs_authorization_api_error(request.session, resource)
-        authorized_result = self.admin_manager.alter_configs(authorized_resources, alter_configs_request.validate_only)
-        self._send_response_maybe_throttle(
+        authorized_result = self._admin_manager.alter_configs(authorized_resources, alter_configs_request.validate_only)
+        self._request_helper.send_response_maybe_throttle(
             request, lambda throttle_ms: AlterConfigsResponse(throttle_ms, {**authorized_result, **unauthorized_result})
         )
 
@@ -151,10 +177,10 @@ class KafkaApisAdmin(KafkaApisCluster):
             else:
                 error = self._configs_authorization_api_error(request.session, resource)
                 unauthorized_configs[resource] = DescribeConfigsResponse.Config(error, [])
-        authorized_configs = self.admin_manager.describe_configs(
+        authorized_configs = self._admin_manager.describe_configs(
             authorized_resources, describe_configs_request.include_synonyms
         )
-        self._send_response_maybe_throttle(
+        self._request_helper.send_response_maybe_throttle(
             request,
             lambda throttle_ms: DescribeConfigsResponse(throttle_ms, {**authorized_configs, **unauthorized_configs}),
         )
@@ -162,9 +188,9 @@ class KafkaApisAdmin(KafkaApisCluster):
     def _authorize_configs(self, session: Session, operation: Operation, resource: RResource) -> bool:
         """Brokers' settings belong to the cluster; InvalidRequestException for what has no settings."""
         if resource.type() is RResourceType.BROKER:
-            return self._authorize(session, operation, Resource.CLUSTER_RESOURCE)
+            return self._auth_helper.authorize(session, operation, Resource.CLUSTER_RESOURCE)
         if resource.type() is RResourceType.TOPIC:
-            return self._authorize(session, operation, Resource(ResourceType.Topic, resource.name()))
+            return self._auth_helper.authorize(session, operation, Resource(ResourceType.Topic, resource.name()))
         raise InvalidRequestException(f"Unexpected resource type {resource.type()} for resource {resource.name()}")
 
     def _configs_authorization_api_error(self, session: Session, resource: RResource) -> ApiError:
@@ -180,11 +206,11 @@ class KafkaApisAdmin(KafkaApisCluster):
         """Tell what is in the log directories; nothing to those who may not look at the cluster."""
         describe_log_dirs_request = request.body(DescribeLogDirsRequest)
         log_dir_infos: dict[str, DescribeLogDirsResponse.LogDirInfo] = {}
-        if self._authorize(request.session, Operation.Describe, Resource.CLUSTER_RESOURCE):
+        if self._auth_helper.authorize(request.session, Operation.Describe, Resource.CLUSTER_RESOURCE):
             partitions = describe_log_dirs_request.topic_partitions()
             if partitions is None:
-                partitions = {log.topic_partition for log in self.replica_manager.log_manager.all_logs}
-            log_dir_infos = self.replica_manager.describe_log_dirs(partitions)
-        self._send_response_maybe_throttle(
+                partitions = {log.topic_partition for log in self._replica_manager.log_manager.all_logs}
+            log_dir_infos = self._replica_manager.describe_log_dirs(partitions)
+        self._request_helper.send_response_maybe_throttle(
             request, lambda throttle_ms: DescribeLogDirsResponse(throttle_ms, log_dir_infos)
         )

@@ -6,7 +6,7 @@ Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (these handler
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.controlled_shutdown_request import ControlledShutdownRequest
@@ -18,33 +18,56 @@ from kafka_py.common.requests.update_metadata_request import UpdateMetadataReque
 from kafka_py.common.requests.update_metadata_response import UpdateMetadataResponse
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
-from kafka_py.server.kafka_apis_transactions import KafkaApisTransactions
 from kafka_py.utils import core_utils
+from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from kafka_py.cluster.partition import Partition
     from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.controller.kafka_controller import KafkaController
     from kafka_py.network.request_channel import Request
+    from kafka_py.server.admin_manager import AdminManager
+    from kafka_py.server.auth_helper import AuthHelper
+    from kafka_py.server.replica_manager import ReplicaManager
+    from kafka_py.server.request_handler_helper import RequestHandlerHelper
 
 # Topics are not asked whether they exist in these handlers: the controller's word is final, also about topics that are
 # being deleted.
 
 
-class KafkaApisCluster(KafkaApisTransactions):
+class KafkaApisCluster(Logging):
     """The handlers of requests between brokers."""
+
+    logger_name: ClassVar[str] = "kafka.server.KafkaApis"
+
+    def __init__(
+        self,
+        log_ident: str,
+        auth_helper: AuthHelper,
+        request_helper: RequestHandlerHelper,
+        replica_manager: ReplicaManager,
+        admin_manager: AdminManager,
+        controller: KafkaController,
+    ) -> None:
+        self.log_ident = log_ident
+        self._auth_helper = auth_helper
+        self._request_helper = request_helper
+        self._replica_manager = replica_manager
+        self._admin_manager = admin_manager
+        self._controller = controller
 
     def handle_leader_and_isr_request(self, request: Request) -> None:
         """Become leader or follower of partitions."""
         leader_and_isr_request = request.body(LeaderAndIsrRequest)
-        if self._authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
-            response = self.replica_manager.become_leader_or_follower(
+        if self._auth_helper.authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
+            response = self._replica_manager.become_leader_or_follower(
                 request.header.correlation_id, leader_and_isr_request, self._on_leadership_change
             )
-            self._send_response_exempt_throttle(request, response)
+            self._request_helper.send_response_exempt_throttle(request, response)
         else:
             exception = Errors.CLUSTER_AUTHORIZATION_FAILED.exception()
             assert exception is not None
-            self._send_response_maybe_throttle(
+            self._request_helper.send_response_maybe_throttle(
                 request, lambda throttle_time_ms: leader_and_isr_request.get_error_response(throttle_time_ms, exception)
             )
 
@@ -60,43 +83,43 @@ class KafkaApisCluster(KafkaApisTransactions):
     def handle_stop_replica_request(self, request: Request) -> None:
         """Stop following partitions, and delete them if asked to."""
         stop_replica_request = request.body(StopReplicaRequest)
-        if self._authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
-            result, error = self.replica_manager.stop_replicas(stop_replica_request)
-            self._send_response_exempt_throttle(request, StopReplicaResponse(error, result))
+        if self._auth_helper.authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
+            result, error = self._replica_manager.stop_replicas(stop_replica_request)
+            self._request_helper.send_response_exempt_throttle(request, StopReplicaResponse(error, result))
         else:
             refused: dict[TopicPartition, Errors] = dict.fromkeys(
                 stop_replica_request.partitions(), Errors.CLUSTER_AUTHORIZATION_FAILED
             )
-            self._send_response_maybe_throttle(
+            self._request_helper.send_response_maybe_throttle(
                 request, lambda _: StopReplicaResponse(Errors.CLUSTER_AUTHORIZATION_FAILED, refused)
             )
-        core_utils.swallow(self.replica_manager.replica_fetcher_manager.shutdown_idle_fetcher_threads, self)
+        core_utils.swallow(self._replica_manager.replica_fetcher_manager.shutdown_idle_fetcher_threads, self)
 
     def handle_update_metadata_request(self, request: Request) -> None:
         """Take over the controller's view of the cluster, and look again at who waits for topics."""
         update_request = request.body(UpdateMetadataRequest)
-        if not self._authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
-            self._send_response_maybe_throttle(
+        if not self._auth_helper.authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
+            self._request_helper.send_response_maybe_throttle(
                 request, lambda _: UpdateMetadataResponse(Errors.CLUSTER_AUTHORIZATION_FAILED)
             )
             return
-        self.replica_manager.maybe_update_metadata_cache(request.header.correlation_id, update_request)
-        if self.admin_manager.has_delayed_topic_operations:
-            self.admin_manager.try_complete_delayed_metadata()
+        self._replica_manager.maybe_update_metadata_cache(request.header.correlation_id, update_request)
+        if self._admin_manager.has_delayed_topic_operations:
+            self._admin_manager.try_complete_delayed_metadata()
             for topic in {tp.topic: None for tp in update_request.partition_states()}:
-                self.admin_manager.try_complete_delayed_topic_operations(topic)
-        self._send_response_exempt_throttle(request, UpdateMetadataResponse(Errors.NONE))
+                self._admin_manager.try_complete_delayed_topic_operations(topic)
+        self._request_helper.send_response_exempt_throttle(request, UpdateMetadataResponse(Errors.NONE))
 
     def handle_controlled_shutdown_request(self, request: Request) -> None:
         """Move leadership off a broker that wants to stop; answered by the controller's thread."""
         shutdown_request = request.body(ControlledShutdownRequest)
-        self.authorize_cluster_action(request)
+        self._auth_helper.authorize_cluster_operation(request, Operation.ClusterAction)
 
         def controlled_shutdown_callback(result: set[TopicPartition] | BaseException) -> None:
             if isinstance(result, BaseException):
                 response = shutdown_request.get_error_response(0, result)
             else:
                 response = ControlledShutdownResponse(Errors.NONE, result)
-            self._send_response_exempt_throttle(request, response)
+            self._request_helper.send_response_exempt_throttle(request, response)
 
-        self.controller.controlled_shutdown(shutdown_request.broker_id, controlled_shutdown_callback)
+        self._controller.controlled_shutdown(shutdown_request.broker_id, controlled_shutdown_callback)

@@ -6,7 +6,7 @@ Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (these handler
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.admin.rack_aware_mode import RackAwareMode
 from kafka_py.common.errors import InvalidRequestException, TopicExistsException
@@ -26,16 +26,52 @@ from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
-from kafka_py.server.kafka_apis_admin import KafkaApisAdmin
+from kafka_py.utils.logging import Logging
+from kafka_py.zk.admin_zk_client import AdminZkClient
 
 if TYPE_CHECKING:
     from kafka_py.common.network.listener_name import ListenerName
     from kafka_py.common.requests.abstract_response import AbstractResponse
+    from kafka_py.controller.kafka_controller import KafkaController
     from kafka_py.network.request_channel import Request
+    from kafka_py.server.admin_manager import AdminManager
+    from kafka_py.server.api_version_manager import ApiVersionManager
+    from kafka_py.server.auth_helper import AuthHelper
+    from kafka_py.server.kafka_config import KafkaConfig
+    from kafka_py.server.metadata_cache import MetadataCache
+    from kafka_py.server.request_handler_helper import RequestHandlerHelper
+    from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
 
-class KafkaApisMetadata(KafkaApisAdmin):
+class KafkaApisMetadata(Logging):
     """The handlers that tell about the cluster and change its topics."""
+
+    logger_name: ClassVar[str] = "kafka.server.KafkaApis"
+
+    def __init__(
+        self,
+        log_ident: str,
+        auth_helper: AuthHelper,
+        request_helper: RequestHandlerHelper,
+        admin_manager: AdminManager,
+        controller: KafkaController,
+        zk_client: KafkaZkClient,
+        config: KafkaConfig,
+        metadata_cache: MetadataCache,
+        cluster_id: str,
+        api_version_manager: ApiVersionManager | None,
+    ) -> None:
+        self.log_ident = log_ident
+        self._auth_helper = auth_helper
+        self._request_helper = request_helper
+        self._admin_manager = admin_manager
+        self._controller = controller
+        self._admin_zk_client = AdminZkClient(zk_client)
+        self._config = config
+        self._metadata_cache = metadata_cache
+        self._cluster_id = cluster_id
+        self._api_version_manager = api_version_manager
+        self._told_of_coordinator = False  # volatile: request handlers; two at once tell it twice
 
     # -- Metadata ---------------------------------------------------------------------------------------------------
 
@@ -70,7 +106,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
         return MetadataResponse.TopicMetadata(Errors.COORDINATOR_NOT_AVAILABLE, topic, True, [])
 
     def _get_or_create_internal_topic(self, topic: str, listener_name: ListenerName) -> MetadataResponse.TopicMetadata:
-        found = self.metadata_cache.get_topic_metadata([topic], listener_name)
+        found = self._metadata_cache.get_topic_metadata([topic], listener_name)
         return found[0] if found else self._create_internal_topic(topic)
 
     def _get_topic_metadata(
@@ -81,7 +117,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
         error_unavailable_endpoints: bool,
     ) -> list[MetadataResponse.TopicMetadata]:
         """Metadata of the topics, those that do not exist being created where that is allowed."""
-        found = self.metadata_cache.get_topic_metadata(topics, listener_name, error_unavailable_endpoints)
+        found = self._metadata_cache.get_topic_metadata(topics, listener_name, error_unavailable_endpoints)
         if not topics or len(found) == len(topics):
             return found
         existing = {metadata.topic for metadata in found}
@@ -92,8 +128,10 @@ class KafkaApisMetadata(KafkaApisAdmin):
                 metadata = self._create_internal_topic(topic)
                 if metadata.error is Errors.COORDINATOR_NOT_AVAILABLE:
                     metadata = MetadataResponse.TopicMetadata(Errors.INVALID_REPLICATION_FACTOR, topic, True, [])
-            elif allow_auto_topic_creation and self.config.auto_create_topics_enable:
-                metadata = self._create_topic(topic, self.config.num_partitions, self.config.default_replication_factor)
+            elif allow_auto_topic_creation and self._config.auto_create_topics_enable:
+                metadata = self._create_topic(
+                    topic, self._config.num_partitions, self._config.default_replication_factor
+                )
             else:
                 metadata = MetadataResponse.TopicMetadata(Errors.UNKNOWN_TOPIC_OR_PARTITION, topic, False, [])
             found.append(metadata)
@@ -105,8 +143,8 @@ class KafkaApisMetadata(KafkaApisAdmin):
         Who asks before the controller has told us of them waits for that: the answer that there is none, which Kafka
         gives, keeps a client of librdkafka from asking again for seconds.
         """
-        if self.metadata_cache.is_empty:
-            self.admin_manager.await_first_metadata(lambda: self._answer_delayed(request))
+        if self._metadata_cache.is_empty:
+            self._admin_manager.await_first_metadata(lambda: self._answer_delayed(request))
         else:
             self._answer_topic_metadata_request(request)
 
@@ -114,7 +152,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
         try:
             self._answer_topic_metadata_request(request)
         except Exception as e:  # noqa: BLE001 -- must not end what runs on this thread, as in KafkaApis.handle
-            self._handle_error(request, e)
+            self._request_helper.handle_error(request, e)
 
     def _answer_topic_metadata_request(self, request: Request) -> None:
         metadata_request = request.body(MetadataRequest)
@@ -122,11 +160,11 @@ class KafkaApisMetadata(KafkaApisAdmin):
         # Version 0 cannot ask for no topic at all: nothing means everything.
         all_topics = metadata_request.is_all_topics() or (version == 0 and not metadata_request.topics)
         if all_topics:
-            topics: Collection[str] = self.metadata_cache.get_all_topics()
+            topics: Collection[str] = self._metadata_cache.get_all_topics()
         else:
             topics = dict.fromkeys(metadata_request.topics or ())
         refused: list[MetadataResponse.TopicMetadata] = []
-        if self.authorizer is not None:
+        if self._auth_helper.authorizer is not None:
             topics, refused = self._authorize_topics(request, metadata_request, topics, all_topics)
         topic_metadata = (
             self._get_topic_metadata(
@@ -136,7 +174,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
             else []
         )
         complete = topic_metadata + refused
-        brokers = self.metadata_cache.get_alive_brokers
+        brokers = self._metadata_cache.get_alive_brokers()
         if self.logger.trace_enabled:
             self.trace(
                 "Sending topic metadata %s and brokers %s for correlation id %d to client %s",
@@ -146,13 +184,13 @@ class KafkaApisMetadata(KafkaApisAdmin):
                 request.header.client_id,
             )
         nodes = [node for b in brokers if (node := b.get_node(request.context.listener_name)) is not None]
-        controller_id = self.metadata_cache.get_controller_id()
+        controller_id = self._metadata_cache.get_controller_id()
         if controller_id is None:
             controller_id = MetadataResponse.NO_CONTROLLER_ID
-        self._send_response_maybe_throttle(
+        self._request_helper.send_response_maybe_throttle(
             request,
             lambda request_throttle_ms: MetadataResponse(
-                nodes, self.cluster_id, controller_id, complete, request_throttle_ms
+                nodes, self._cluster_id, controller_id, complete, request_throttle_ms
             ),
         )
 
@@ -167,16 +205,16 @@ class KafkaApisMetadata(KafkaApisAdmin):
         refused = Errors.TOPIC_AUTHORIZATION_FAILED
         may_see, answers = [], []
         for topic in topics:
-            if self._authorize(session, Operation.Describe, Resource(ResourceType.Topic, topic)):
+            if self._auth_helper.authorize(session, Operation.Describe, Resource(ResourceType.Topic, topic)):
                 may_see.append(topic)
             elif not all_topics:
                 answers.append(MetadataResponse.TopicMetadata(refused, topic, False, []))
-        missing = self.metadata_cache.get_non_existing_topics(may_see)
+        missing = self._metadata_cache.get_non_existing_topics(may_see)
         if (
             missing
             and metadata_request.allow_auto_topic_creation
-            and self.config.auto_create_topics_enable
-            and not self._authorize(session, Operation.Create, Resource.CLUSTER_RESOURCE)
+            and self._config.auto_create_topics_enable
+            and not self._auth_helper.authorize(session, Operation.Create, Resource.CLUSTER_RESOURCE)
         ):
             may_see = [topic for topic in may_see if topic not in missing]
             answers += [
@@ -202,10 +240,10 @@ class KafkaApisMetadata(KafkaApisAdmin):
         else:
             raise InvalidRequestException("Unknown coordinator type in FindCoordinator request")
         resource = Resource(resource_type, find_request.coordinator_key())
-        if not self._authorize(request.session, Operation.Describe, resource):
+        if not self._auth_helper.authorize(request.session, Operation.Describe, resource):
             exception = resource_type.error.exception()
             assert exception is not None
-            self._send_error_response_maybe_throttle(request, exception)
+            self._request_helper.send_error_response_maybe_throttle(request, exception)
             return
         metadata = self._get_or_create_internal_topic(topic, request.context.listener_name)
         self.debug("Coordinator topic %s: %s", topic, metadata.error)
@@ -225,7 +263,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
             self._trace_response("FindCoordinator", response_body, request)
             return response_body
 
-        self._send_response_maybe_throttle(request, create_response)
+        self._request_helper.send_response_maybe_throttle(request, create_response)
 
     # -- ApiVersions ------------------------------------------------------------------------------------------------
 
@@ -242,10 +280,10 @@ class KafkaApisMetadata(KafkaApisAdmin):
                 invalid = Errors.INVALID_REQUEST.exception()
                 assert invalid is not None
                 return api_version_request.get_error_response(request_throttle_ms, invalid)
-            assert self.api_version_manager is not None
-            return self.api_version_manager.api_version_response(request_throttle_ms)
+            assert self._api_version_manager is not None
+            return self._api_version_manager.api_version_response(request_throttle_ms)
 
-        self._send_response_maybe_throttle(request, create_response_callback)
+        self._request_helper.send_response_maybe_throttle(request, create_response_callback)
 
     # -- CreateTopics, DeleteTopics -----------------------------------------------------------------------------------
 
@@ -260,12 +298,12 @@ class KafkaApisMetadata(KafkaApisAdmin):
                 self._trace_response("create topics", response_body, request)
                 return response_body
 
-            self._send_response_maybe_throttle(request, create_response)
+            self._request_helper.send_response_maybe_throttle(request, create_response)
 
-        if not self.controller.is_active:
+        if not self._controller.is_active:
             send_response_callback({topic: ApiError(Errors.NOT_CONTROLLER, None) for topic in topics})
             return
-        if not self._authorize(request.session, Operation.Create, Resource.CLUSTER_RESOURCE):
+        if not self._auth_helper.authorize(request.session, Operation.Create, Resource.CLUSTER_RESOURCE):
             send_response_callback({topic: ApiError(Errors.CLUSTER_AUTHORIZATION_FAILED, None) for topic in topics})
             return
         duplicates = [topic for topic in create_request.duplicate_topics() if topic in topics]
@@ -285,7 +323,7 @@ class KafkaApisMetadata(KafkaApisAdmin):
                     complete[topic] = ApiError(Errors.INVALID_REQUEST, message)
             send_response_callback(complete)
 
-        self.admin_manager.create_topics(
+        self._admin_manager.create_topics(
             create_request.timeout,
             create_request.validate_only,
             valid_topics,
@@ -299,9 +337,9 @@ class KafkaApisMetadata(KafkaApisAdmin):
         refused: dict[str, Errors] = {}
         authorized: list[str] = []
         for topic in dict.fromkeys(topics):
-            if not self._authorize(request.session, Operation.Delete, Resource(ResourceType.Topic, topic)):
+            if not self._auth_helper.authorize(request.session, Operation.Delete, Resource(ResourceType.Topic, topic)):
                 refused[topic] = Errors.TOPIC_AUTHORIZATION_FAILED
-            elif not self.metadata_cache.contains(topic):
+            elif not self._metadata_cache.contains(topic):
                 refused[topic] = Errors.UNKNOWN_TOPIC_OR_PARTITION
             else:
                 authorized.append(topic)
@@ -312,14 +350,14 @@ class KafkaApisMetadata(KafkaApisAdmin):
                 self._trace_response("delete topics", response_body, request)
                 return response_body
 
-            self._send_response_maybe_throttle(request, create_response)
+            self._request_helper.send_response_maybe_throttle(request, create_response)
 
-        if not self.controller.is_active:
+        if not self._controller.is_active:
             send_response_callback(dict.fromkeys(topics, Errors.NOT_CONTROLLER))
         elif not authorized:
             send_response_callback({})
         else:
-            self.admin_manager.delete_topics(delete_request.timeout, authorized, send_response_callback)
+            self._admin_manager.delete_topics(delete_request.timeout, authorized, send_response_callback)
 
     def _trace_response(self, what: str, response_body: AbstractResponse, request: Request) -> None:
         self.trace(

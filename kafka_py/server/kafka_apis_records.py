@@ -6,16 +6,18 @@ Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (these handler
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka_py.common.errors import (
     ApiException,
+    IllegalStateException,
     KafkaStorageException,
     NotLeaderForPartitionException,
     UnknownTopicOrPartitionException,
     UnsupportedCompressionTypeException,
     UnsupportedForMessageFormatException,
 )
+from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.record_batch import RecordBatch
@@ -32,19 +34,25 @@ from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
-from kafka_py.server.kafka_apis_metadata import KafkaApisMetadata
+from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.quota_factory import QuotaFactory
+from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.common.utils.time import Time
     from kafka_py.log.index_entry import TimestampOffset
     from kafka_py.log.log import Log
     from kafka_py.log.log_manager import LogManager
-    from kafka_py.network.request_channel import Request
-    from kafka_py.server.fetch_session import FetchContext
+    from kafka_py.network.request_channel import Request, RequestChannel
+    from kafka_py.server.auth_helper import AuthHelper
+    from kafka_py.server.broker_topic_stats import BrokerTopicStats
+    from kafka_py.server.fetch_session import FetchContext, FetchManager
     from kafka_py.server.log_read_result import FetchPartitionData
+    from kafka_py.server.metadata_cache import MetadataCache
+    from kafka_py.server.replica_manager import ReplicaManager
     from kafka_py.server.replication_quota_manager import ReplicaQuota, ReplicationQuotaManager
-    from kafka_py.server.request_local import RequestLocal
+    from kafka_py.server.request_handler_helper import RequestHandlerHelper
 
     ProduceStatus = dict[TopicPartition, ProduceResponse.PartitionResponse]
 
@@ -59,25 +67,53 @@ _EXPECTED_LIST_OFFSET_ERRORS = (
 ADMIN_CLIENT_ID = "__admin_client"
 
 
-class KafkaApisRecords(KafkaApisMetadata):
+class KafkaApisRecords(Logging):
     """The handlers that read and write records."""
+
+    logger_name: ClassVar[str] = "kafka.server.KafkaApis"
+
+    def __init__(
+        self,
+        log_ident: str,
+        auth_helper: AuthHelper,
+        request_helper: RequestHandlerHelper,
+        request_channel: RequestChannel,
+        replica_manager: ReplicaManager,
+        metadata_cache: MetadataCache,
+        quotas: QuotaFactory.QuotaManagers,
+        fetch_manager: FetchManager,
+        broker_topic_stats: BrokerTopicStats,
+        time: Time,
+    ) -> None:
+        self.log_ident = log_ident
+        self._auth_helper = auth_helper
+        self._request_helper = request_helper
+        self._request_channel = request_channel
+        self._replica_manager = replica_manager
+        self._metadata_cache = metadata_cache
+        self._quotas = quotas
+        self._fetch_manager = fetch_manager
+        self._broker_topic_stats = broker_topic_stats
+        self._time = time
 
     # -- Produce ----------------------------------------------------------------------------------------------------
 
-    def handle_produce_request(self, request: Request, request_local: RequestLocal | None = None) -> None:
+    def handle_produce_request(self, request: Request) -> None:
         """Append what may be appended and answer when the acks are there."""
         produce_request = request.body(ProduceRequest)
-        if self.authorizer is not None and not self._may_produce(request, produce_request):
+        check = self._auth_helper.authorizer is not None
+        if check and not self._may_produce(request, produce_request):
             return
         refused: ProduceStatus = {}
         authorized_request_info: dict[TopicPartition, MemoryRecords] = {}
         header = request.header
         version = header.api_version
-        contains = self.metadata_cache.contains
-        check = self.authorizer is not None
+        contains = self._metadata_cache.contains
         for tp, records in produce_request.partition_records_or_fail().items():
             topic = tp[0]
-            if check and not self._authorize(request.session, Operation.Write, Resource(ResourceType.Topic, topic)):
+            if check and not self._auth_helper.authorize(
+                request.session, Operation.Write, Resource(ResourceType.Topic, topic)
+            ):
                 refused[tp] = ProduceResponse.PartitionResponse(Errors.TOPIC_AUTHORIZATION_FAILED)
             elif not contains(topic):
                 refused[tp] = ProduceResponse.PartitionResponse(Errors.UNKNOWN_TOPIC_OR_PARTITION)
@@ -103,7 +139,7 @@ class KafkaApisRecords(KafkaApisMetadata):
                         tp,
                         status.error.exception_name(),
                     )
-            quota = self.quotas.produce
+            quota = self._quotas.produce
             if not quota.quotas_enabled:
                 self._send_produce_response(request, produce_request, merged, error_in_response, 0)
                 return
@@ -125,7 +161,7 @@ class KafkaApisRecords(KafkaApisMetadata):
                 if info is not _NO_STATS:
                     self._update_records_processing_stats(request, tp, info)
 
-        self.replica_manager.append_records(
+        self._replica_manager.append_records(
             timeout=produce_request.timeout(),
             required_acks=produce_request.acks(),
             internal_topics_allowed=header.client_id == ADMIN_CLIENT_ID,
@@ -147,33 +183,35 @@ class KafkaApisRecords(KafkaApisMetadata):
     ) -> None:
         if produce_request.acks() == 0:
             self._end_produce_without_acks(request, status, error_in_response)
-        elif self.quotas.request.quotas_enabled:
-            self._send_response_maybe_throttle(
+        elif self._quotas.request.quotas_enabled:
+            self._request_helper.send_response_maybe_throttle(
                 request,
                 lambda request_throttle_ms: ProduceResponse(status, bandwidth_throttle_time_ms + request_throttle_ms),
             )
         else:
-            self.request_channel.send_response(request, ProduceResponse(status, bandwidth_throttle_time_ms), None)
+            self._request_channel.send_response(request, ProduceResponse(status, bandwidth_throttle_time_ms), None)
 
     def _may_produce(self, request: Request, produce_request: ProduceRequest) -> bool:
         """Whether the sender may write with its transactional or producer id; answers when it may not."""
         if produce_request.is_transactional():
             resource = Resource(ResourceType.TransactionalId, produce_request.transactional_id() or "")
-            if not self._authorize(request.session, Operation.Write, resource):
+            if not self._auth_helper.authorize(request.session, Operation.Write, resource):
                 error = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
-                self._send_error_response_maybe_throttle(request, _exception(error))
+                self._request_helper.send_error_response_maybe_throttle(request, _exception(error))
                 return False
-        elif produce_request.is_idempotent() and not self._authorize(
+        elif produce_request.is_idempotent() and not self._auth_helper.authorize(
             request.session, Operation.IdempotentWrite, Resource.CLUSTER_RESOURCE
         ):
-            self._send_error_response_maybe_throttle(request, _exception(Errors.CLUSTER_AUTHORIZATION_FAILED))
+            self._request_helper.send_error_response_maybe_throttle(
+                request, _exception(Errors.CLUSTER_AUTHORIZATION_FAILED)
+            )
             return False
         return True
 
     def _end_produce_without_acks(self, request: Request, status: ProduceStatus, error_in_response: bool) -> None:
         """With acks=0 nobody reads an answer: only a closed connection makes the client look for new metadata."""
         if not error_in_response:
-            self._send_no_op_response_exempt_throttle(request)
+            self._request_helper.send_no_op_response_exempt_throttle(request)
             return
         summary = ", ".join(f"{tp} -> {s.error.exception_name()}" for tp, s in status.items())
         self.info(
@@ -183,7 +221,27 @@ class KafkaApisRecords(KafkaApisMetadata):
             request.header.client_id,
             summary,
         )
-        self._close_connection(request, ProduceResponse(status).error_counts())
+        self._request_helper.close_connection(request, ProduceResponse(status).error_counts())
+
+    def _update_records_processing_stats(
+        self, request: Request, tp: TopicPartition, processing_stats: RecordsProcessingStats
+    ) -> None:
+        """Count records that had to be converted, for the topic and for the request."""
+        conversions = processing_stats.num_records_converted()
+        if conversions > 0:
+            api_key = request.header.api_key
+            for stats in (
+                self._broker_topic_stats.topic_stats(tp.topic),
+                self._broker_topic_stats.all_topics_stats,
+            ):
+                if api_key is ApiKeys.PRODUCE:
+                    stats.produce_message_conversions_rate.mark(conversions)
+                elif api_key is ApiKeys.FETCH:
+                    stats.fetch_message_conversions_rate.mark(conversions)
+                else:
+                    raise IllegalStateException("Message conversion info is recorded only for Produce/Fetch requests")
+            request.message_conversions_time_nanos = processing_stats.conversion_time_nanos()
+        request.temporary_memory_bytes = processing_stats.temporary_memory_bytes()
 
     # -- Fetch ------------------------------------------------------------------------------------------------------
 
@@ -191,13 +249,13 @@ class KafkaApisRecords(KafkaApisMetadata):
         """Read what may be read and answer when there is enough, or the fetcher has waited long enough."""
         fetch_request = request.body(FetchRequest)
         from_follower = fetch_request.is_from_follower()
-        fetch_context = self.fetch_manager.new_context(
+        fetch_context = self._fetch_manager.new_context(
             fetch_request.metadata(), fetch_request.fetch_data(), fetch_request.to_forget(), from_follower
         )
         erroneous: list[tuple[TopicPartition, FetchResponse.PartitionData]] = []
         interesting: list[tuple[TopicPartition, FetchRequest.PartitionData]] = []
-        contains = self.metadata_cache.contains
-        may_read = None if self.authorizer is None else self._fetch_authorization(request, from_follower)
+        contains = self._metadata_cache.contains
+        may_read = None if self._auth_helper.authorizer is None else self._fetch_authorization(request, from_follower)
 
         def sort_out(part: TopicPartition, data: FetchRequest.PartitionData) -> None:
             if may_read is not None and not may_read(part.topic):
@@ -234,29 +292,31 @@ class KafkaApisRecords(KafkaApisMetadata):
                 unconverted = fetch_context.update_and_generate_response_data(partitions)
                 self._send_fetch_response(request, fetch_request, fetch_context, unconverted)
             except Exception as e:  # noqa: BLE001 -- whatever it is, it belongs to this request and to no other
-                self._handle_error(request, e)
+                self._request_helper.handle_error(request, e)
 
         if not interesting:
             process_response_callback(())
             return
-        self.replica_manager.fetch_messages(
-            fetch_request.max_wait(),
+        params = FetchParams(
+            request.header.api_version,
             fetch_request.replica_id(),
+            fetch_request.max_wait(),
             fetch_request.min_bytes(),
             fetch_request.max_bytes(),
-            request.header.api_version <= 2,
-            interesting,
-            self.replication_quota(fetch_request),
-            process_response_callback,
             fetch_request.isolation_level(),
+        )
+        self._replica_manager.fetch_messages(
+            params, interesting, self.replication_quota(fetch_request), process_response_callback
         )
 
     def _fetch_authorization(self, request: Request, from_follower: bool) -> Callable[[str], bool]:
         """A follower needs ClusterAction, once; a consumer Read on every topic."""
         if from_follower:
-            allowed = self._authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE)
+            allowed = self._auth_helper.authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE)
             return lambda topic: allowed
-        return lambda topic: self._authorize(request.session, Operation.Read, Resource(ResourceType.Topic, topic))
+        return lambda topic: self._auth_helper.authorize(
+            request.session, Operation.Read, Resource(ResourceType.Topic, topic)
+        )
 
     def _send_fetch_response(
         self, request: Request, fetch_request: FetchRequest, fetch_context: FetchContext, unconverted: FetchResponse
@@ -273,7 +333,7 @@ class KafkaApisRecords(KafkaApisMetadata):
         def create_response(throttle_time_ms: int) -> FetchResponse:
             # The bytes count as sent only when they are.
             response = self._create_fetch_response(request, fetch_context, unconverted, throttle_time_ms)
-            update_bytes_out = self.broker_topic_stats.update_bytes_out
+            update_bytes_out = self._broker_topic_stats.update_bytes_out
             for tp, data in response.response_data().items():
                 if data.error is not _NONE:
                     self.debug(
@@ -288,16 +348,16 @@ class KafkaApisRecords(KafkaApisMetadata):
 
         if from_follower:
             # Whether the quota allows it was asked before; now it is only counted.
-            leader_quota = self.quotas.leader
+            leader_quota = self._quotas.leader
             if leader_quota.any_throttled:
                 leader_quota.record(self._size_of_throttled_partitions(version_id, unconverted, leader_quota))
             else:
                 leader_quota.record_nothing()
-            self._send_response_exempt_throttle(request, create_response(0))
+            self._request_helper.send_response_exempt_throttle(request, create_response(0))
             return
-        quota = self.quotas.fetch
+        quota = self._quotas.fetch
         if not quota.quotas_enabled:
-            self._send_response_maybe_throttle(request, create_response)
+            self._request_helper.send_response_maybe_throttle(request, create_response)
             return
         # The size before down-conversion: converting a response that is then delayed would fill the memory.
         size = FetchResponse.size_of(version_id, unconverted.response_data().items())
@@ -305,7 +365,7 @@ class KafkaApisRecords(KafkaApisMetadata):
             request.session.sanitized_user,
             request.header.client_id or "",
             size,
-            lambda bandwidth_ms: self._send_response_maybe_throttle(
+            lambda bandwidth_ms: self._request_helper.send_response_maybe_throttle(
                 request, lambda request_ms: create_response(bandwidth_ms + request_ms)
             ),
         )
@@ -336,7 +396,7 @@ class KafkaApisRecords(KafkaApisMetadata):
         format knows, or a damaged batch) is an error of this partition, as from 2.1 on; in 1.1.1 of the whole request.
         """
         version_id = request.header.api_version
-        magic = self.replica_manager.get_magic(tp)
+        magic = self._replica_manager.get_magic(tp)
         if magic is None:
             return data
         if (
@@ -360,7 +420,7 @@ class KafkaApisRecords(KafkaApisMetadata):
             request.header.client_id,
         )
         try:
-            converted = data.records.down_convert(to_magic, fetch_context.get_fetch_offset(tp) or 0, self.time)
+            converted = data.records.down_convert(to_magic, fetch_context.get_fetch_offset(tp) or 0, self._time)
         except UnsupportedCompressionTypeException as e:
             self.trace("Cannot down convert records from partition %s: %s", tp, e)
             return _fetch_error(Errors.UNSUPPORTED_COMPRESSION_TYPE)
@@ -387,7 +447,7 @@ class KafkaApisRecords(KafkaApisMetadata):
 
     def replication_quota(self, fetch_request: FetchRequest) -> ReplicaQuota:
         """The quota reading for this request is under."""
-        return self.quotas.leader if fetch_request.is_from_follower() else QuotaFactory.UnboundedQuota
+        return self._quotas.leader if fetch_request.is_from_follower() else QuotaFactory.UnboundedQuota
 
     # -- ListOffsets ------------------------------------------------------------------------------------------------
 
@@ -397,7 +457,7 @@ class KafkaApisRecords(KafkaApisMetadata):
             merged = self._handle_list_offset_request_v0(request)
         else:
             merged = self._handle_list_offset_request_v1_and_above(request)
-        self._send_response_maybe_throttle(
+        self._request_helper.send_response_maybe_throttle(
             request, lambda request_throttle_ms: ListOffsetResponse(request_throttle_ms, merged)
         )
 
@@ -413,7 +473,7 @@ class KafkaApisRecords(KafkaApisMetadata):
             try:
                 local_replica = self._local_replica(offset_request, tp)
                 offsets = self.fetch_offsets(
-                    self.replica_manager.log_manager, tp, partition_data.timestamp, partition_data.max_num_offsets
+                    self._replica_manager.log_manager, tp, partition_data.timestamp, partition_data.max_num_offsets
                 )
                 if offset_request.replica_id == ListOffsetRequest.CONSUMER_REPLICA_ID:
                     hw = local_replica.high_watermark.message_offset
@@ -475,15 +535,15 @@ class KafkaApisRecords(KafkaApisMetadata):
         return _offset(found.timestamp, found.offset)
 
     def _may_describe(self, request: Request, tp: TopicPartition) -> bool:
-        return self.authorizer is None or self._authorize(
+        return self._auth_helper.authorizer is None or self._auth_helper.authorize(
             request.session, Operation.Describe, Resource(ResourceType.Topic, tp.topic)
         )
 
     def _local_replica(self, offset_request: ListOffsetRequest, tp: TopicPartition) -> Any:
         """The leader's replica, or any for a debugging consumer; raises when it is not here."""
         if offset_request.replica_id == ListOffsetRequest.DEBUGGING_REPLICA_ID:
-            return self.replica_manager.get_replica_or_exception(tp)
-        return self.replica_manager.get_leader_replica_if_local(tp)
+            return self._replica_manager.get_replica_or_exception(tp)
+        return self._replica_manager.get_leader_replica_if_local(tp)
 
     def _list_offset_error(self, request: Request, tp: TopicPartition, e: Exception) -> Errors:
         """The error code; only unexpected exceptions are worth a stack trace."""
@@ -511,7 +571,7 @@ class KafkaApisRecords(KafkaApisMetadata):
         return []
 
     def _fetch_offset_for_timestamp(self, topic_partition: TopicPartition, timestamp: int) -> TimestampOffset | None:
-        log = self.replica_manager.get_log(topic_partition)
+        log = self._replica_manager.get_log(topic_partition)
         if log is None:
             raise UnknownTopicOrPartitionException(f"{topic_partition} does not exist on the broker.")
         return log.fetch_offsets_by_timestamp(timestamp)
@@ -522,7 +582,7 @@ class KafkaApisRecords(KafkaApisMetadata):
         segments = list(log.log_segments)
         offset_times = [(max(s.base_offset, log.log_start_offset), s.last_modified) for s in segments]
         if segments[-1].size > 0:
-            offset_times.append((log.log_end_offset, self.time.milliseconds()))
+            offset_times.append((log.log_end_offset, self._time.milliseconds()))
         if timestamp == ListOffsetRequest.LATEST_TIMESTAMP:
             start_index = len(offset_times) - 1
         elif timestamp == ListOffsetRequest.EARLIEST_TIMESTAMP:
@@ -543,11 +603,11 @@ class KafkaApisRecords(KafkaApisMetadata):
     def handle_offset_for_leader_epoch_request(self, request: Request) -> None:
         """Tell a follower where the records of its leader epochs end."""
         epoch_request = request.body(OffsetsForLeaderEpochRequest)
-        self.authorize_cluster_action(request)
+        self._auth_helper.authorize_cluster_operation(request, Operation.ClusterAction)
         response_body = OffsetsForLeaderEpochResponse(
-            self.replica_manager.last_offset_for_leader_epoch(epoch_request.epochs_by_topic_partition())
+            self._replica_manager.last_offset_for_leader_epoch(epoch_request.epochs_by_topic_partition())
         )
-        self._send_response_exempt_throttle(request, response_body)
+        self._request_helper.send_response_exempt_throttle(request, response_body)
 
 
 def _exception(error: Errors) -> BaseException:

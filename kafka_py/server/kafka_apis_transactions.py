@@ -5,7 +5,7 @@ Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (this handler)
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
@@ -13,16 +13,32 @@ from kafka_py.common.requests.init_producer_id_response import InitProducerIdRes
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
-from kafka_py.server.kafka_apis_base import KafkaApisBase
+from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from kafka_py.common.requests.abstract_response import AbstractResponse
-    from kafka_py.coordinator.transaction.transaction_coordinator import InitProducerIdResult
+    from kafka_py.coordinator.transaction.transaction_coordinator import InitProducerIdResult, TransactionCoordinator
     from kafka_py.network.request_channel import Request
+    from kafka_py.server.auth_helper import AuthHelper
+    from kafka_py.server.request_handler_helper import RequestHandlerHelper
 
 
-class KafkaApisTransactions(KafkaApisBase):
+class KafkaApisTransactions(Logging):
     """The handler that gives out producer ids."""
+
+    logger_name: ClassVar[str] = "kafka.server.KafkaApis"
+
+    def __init__(
+        self,
+        log_ident: str,
+        auth_helper: AuthHelper,
+        request_helper: RequestHandlerHelper,
+        txn_coordinator: TransactionCoordinator,
+    ) -> None:
+        self.log_ident = log_ident
+        self._auth_helper = auth_helper
+        self._request_helper = request_helper
+        self._txn_coordinator = txn_coordinator
 
     def handle_init_producer_id_request(self, request: Request) -> None:
         """Give a producer its id and epoch."""
@@ -34,10 +50,10 @@ class KafkaApisTransactions(KafkaApisBase):
         else:
             operation, resource = Operation.IdempotentWrite, Resource.CLUSTER_RESOURCE
             error = Errors.CLUSTER_AUTHORIZATION_FAILED
-        if not self._authorize(request.session, operation, resource):
+        if not self._auth_helper.authorize(request.session, operation, resource):
             exception = error.exception()
             assert exception is not None
-            self._send_error_response_maybe_throttle(request, exception)
+            self._request_helper.send_error_response_maybe_throttle(request, exception)
             return
 
         def send_response_callback(result: InitProducerIdResult) -> None:
@@ -56,8 +72,8 @@ class KafkaApisTransactions(KafkaApisBase):
                 )
                 return response_body
 
-            self._send_response_maybe_throttle(request, create_response)
+            self._request_helper.send_response_maybe_throttle(request, create_response)
 
-        self.txn_coordinator.handle_init_producer_id(
+        self._txn_coordinator.handle_init_producer_id(
             transactional_id, init_request.transaction_timeout_ms, send_response_callback
         )

@@ -9,16 +9,21 @@ from __future__ import annotations
 
 import gc
 import os
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+import socket
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from kafka_py.api.api_version import KAFKA_0_9_0
+from kafka_py.cluster.broker import Broker
 from kafka_py.common.cluster_resource import ClusterResource
 from kafka_py.common.cluster_resource_listener import ClusterResourceListener
 from kafka_py.common.errors import (
     ConfigException,
     DisconnectException,
+    GenerateBrokerIdException,
     IllegalStateException,
+    InconsistentBrokerIdException,
 )
 from kafka_py.common.metrics.jmx_reporter import JmxReporter
 from kafka_py.common.metrics.metric_config import MetricConfig
@@ -32,13 +37,14 @@ from kafka_py.controller.kafka_controller import KafkaController
 from kafka_py.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_manager import LogManager
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.metrics.yammer import Metrics as YammerMetrics
 from kafka_py.network.acceptor import ControlPlaneAcceptor, DataPlaneAcceptor
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.security.credential_provider import CredentialProvider
 from kafka_py.server.admin_manager import AdminManager
 from kafka_py.server.api_version_manager import SimpleApiVersionManager
-from kafka_py.server.broker_metadata_checkpoint import BrokerMetadataCheckpoint
+from kafka_py.server.broker_metadata_checkpoint import BrokerMetadata, BrokerMetadataCheckpoint
 from kafka_py.server.broker_states import (
     BrokerShuttingDown,
     BrokerState,
@@ -60,7 +66,6 @@ from kafka_py.server.dynamic_config_manager import DynamicConfigManager
 from kafka_py.server.fetch_session import FetchManager, FetchSessionCache
 from kafka_py.server.kafka_apis import KafkaApis
 from kafka_py.server.kafka_request_handler import KafkaRequestHandlerPool
-from kafka_py.server.kafka_server_identity import META_PROPERTIES, KafkaServerIdentity
 from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 from kafka_py.server.metadata_cache import MetadataCache
 from kafka_py.server.metadata_support import ZkSupport
@@ -70,6 +75,7 @@ from kafka_py.utils import core_utils
 from kafka_py.utils.concurrent import AtomicBoolean, AtomicInteger, CountDownLatch
 from kafka_py.utils.kafka_scheduler import KafkaScheduler
 from kafka_py.utils.mbeans import PLATFORM_MBEAN_SERVER
+from kafka_py.zk.kafka_zk_client import KafkaZkClient
 from kafka_py.zk.zk_data import BrokerInfo
 
 if TYPE_CHECKING:
@@ -83,8 +89,11 @@ if TYPE_CHECKING:
     from kafka_py.server.kafka_request_handler import ApiRequestHandler
     from kafka_py.xray.request_journal import RequestJournal
 
+P = TypeVar("P")
+META_PROPERTIES = "meta.properties"
 
-class KafkaServer(KafkaServerIdentity):
+
+class KafkaServer(KafkaMetricsGroup):
     """One broker.
 
     Mirrors: kafka.server.KafkaServer
@@ -92,7 +101,8 @@ class KafkaServer(KafkaServerIdentity):
     Differs: one pool of handlers per plane, as in 3.7.1; the metrics endpoint starts where Kafka loads its own; the
         garbage collector's generations are frozen before the first request is served. A stop ends whether ZooKeeper
         answers or not: the controller is looked up in the metadata cache, as from 3.0 on (KAFKA-9189), and whoever
-        waits for ZooKeeper's connection is told within zookeeper.connection.timeout.ms that it does not come.
+        waits for ZooKeeper's connection is told within zookeeper.connection.timeout.ms that it does not come. A log
+        directory that takes no meta.properties goes offline, where Kafka exits.
     Left out: notifyClusterListeners for KafkaMetricsReporters -- there are none; the group coordinator -- comes with
         the group APIs
     """
@@ -100,6 +110,7 @@ class KafkaServer(KafkaServerIdentity):
     MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS = 120000
 
     # The parts, in the order in which they come into being; None before that.
+    _zk_client: KafkaZkClient | None = None
     _cluster_id: str | None = None
     kafka_scheduler: KafkaScheduler | None = None
     metrics: Metrics | None = None
@@ -159,6 +170,12 @@ class KafkaServer(KafkaServerIdentity):
     # -- What others ask for ----------------------------------------------------------------------------------------
 
     @property
+    def zk_client(self) -> KafkaZkClient:
+        """The connection to ZooKeeper; AssertionError before there is one."""
+        assert self._zk_client is not None, "there is no ZooKeeper client before startup"
+        return self._zk_client
+
+    @property
     def cluster_id(self) -> str | None:
         """The cluster's id, once it is known."""
         return self._cluster_id
@@ -214,6 +231,111 @@ class KafkaServer(KafkaServerIdentity):
             time_window_ms=kafka_config.metric_sample_window_ms,
             record_level=RecordingLevel.for_name(kafka_config.metric_recording_level),
         )
+
+    # -- Who it is: ZooKeeper session, cluster id, broker id, registration -----------------------------------------
+
+    def _init_zk_client(self, time: Time) -> None:
+        config = self.config
+        self.info("Connecting to zookeeper on %s", config.zk_connect)
+        if config.zk_enable_secure_acls:
+            # Kafka looks into the JAAS file whether ZooKeeper is to be authenticated to; there is none here.
+            raise ConfigException(
+                f"{config.ZK_ENABLE_SECURE_ACLS_PROP} is true, but the verification of the JAAS login file failed."
+            )
+
+        def create_zk_client(zk_connect: str) -> KafkaZkClient:
+            return KafkaZkClient.apply(
+                zk_connect,
+                False,
+                config.zk_session_timeout_ms,
+                config.zk_connection_timeout_ms,
+                config.zk_max_in_flight_requests,
+                time,
+            )
+
+        servers, slash, chroot = config.zk_connect.partition("/")
+        if servers and slash:
+            zk_client = create_zk_client(servers)
+            zk_client.make_sure_persistent_path_exists(slash + chroot)
+            self.info("Created zookeeper path %s", slash + chroot)
+            zk_client.close()
+        self._zk_client = create_zk_client(config.zk_connect)
+        self._zk_client.create_top_level_paths()
+
+    def _get_or_generate_cluster_id(self, zk_client: KafkaZkClient) -> str:
+        """The id under /cluster/id, which the first broker of a cluster makes up."""
+        return zk_client.get_cluster_id() or zk_client.create_or_get_cluster_id(core_utils.generate_uuid_as_base64())
+
+    def create_broker_info(self) -> BrokerInfo:
+        """What to register: advertised listeners with the ports really bound and a host others can resolve."""
+        assert self.socket_server is not None
+        end_points = []
+        for end_point in self.config.advertised_listeners:
+            if end_point.port == 0:
+                end_point = replace(end_point, port=self.socket_server.bound_port(end_point.listener_name))
+            if end_point.host is None or not end_point.host.strip():
+                end_point = replace(end_point, host=_canonical_host_name())
+            end_points.append(end_point)
+        broker = Broker(self.config.broker_id, tuple(end_points), self.config.rack)
+        return BrokerInfo.create(broker, self.config.inter_broker_protocol_version, -1)
+
+    def _get_broker_id_and_offline_dirs(self) -> tuple[int, list[str]]:
+        """The id of this broker, and the log directories whose meta.properties cannot be read.
+
+        The configured id must be that of meta.properties, in all directories; without a configured one it is taken
+        from there, or generated. Raises InconsistentBrokerIdException.
+        """
+        broker_id = self.config.broker_id
+        stored: set[int] = set()
+        offline_dirs = []
+        for log_dir, checkpoint in self.broker_metadata_checkpoints.items():
+            try:
+                metadata = checkpoint.read()
+            except OSError as e:
+                offline_dirs.append(log_dir)
+                self.error("Fail to read %s under log directory %s", META_PROPERTIES, log_dir, exc=e)
+            else:
+                if metadata is not None:
+                    stored.add(metadata.broker_id)
+        if len(stored) > 1:
+            found = ", ".join(map(str, sorted(stored)))
+            raise InconsistentBrokerIdException(
+                "Failed to match broker.id across log.dirs. This could happen if multiple brokers shared a log "
+                f"directory (log.dirs) or partial data was manually copied from another broker. Found Set({found})"
+            )
+        if stored:
+            [stored_id] = stored
+            if 0 <= broker_id != stored_id:
+                raise InconsistentBrokerIdException(
+                    f"Configured broker.id {broker_id} doesn't match stored broker.id {stored_id} in "
+                    "meta.properties. If you moved your data, make sure your configured broker.id matches. If you "
+                    "intend to create a new broker, you should remove all data in your data directories (log.dirs)."
+                )
+            broker_id = stored_id
+        elif broker_id < 0 and self.config.broker_id_generation_enable:
+            broker_id = self._generate_broker_id()
+        return broker_id, offline_dirs
+
+    def _checkpoint_broker_id(self, broker_id: int) -> None:
+        """Write meta.properties into every log directory that works and has none; where that fails it goes offline."""
+        assert self.log_manager is not None
+        for log_dir, checkpoint in self.broker_metadata_checkpoints.items():
+            path = os.path.abspath(log_dir)
+            try:
+                if self.log_manager.is_log_dir_online(path) and checkpoint.read() is None:
+                    checkpoint.write(BrokerMetadata(broker_id))
+            except OSError as e:
+                assert self.log_dir_failure_channel is not None
+                msg = f"Failed to write {META_PROPERTIES} in directory {path}"
+                self.log_dir_failure_channel.maybe_add_offline_log_dir(path, msg, e)
+
+    def _generate_broker_id(self) -> int:
+        """The next number of /brokers/seqid, above the ids that may be configured."""
+        try:
+            return self.zk_client.generate_broker_sequence_id() + self.config.max_reserved_broker_id
+        except Exception as e:
+            self.error("Failed to generate broker.id due to ", exc=e)
+            raise GenerateBrokerIdException("Failed to generate broker.id", e) from e
 
     # -- Start ------------------------------------------------------------------------------------------------------
 
@@ -595,31 +717,31 @@ class KafkaServer(KafkaServerIdentity):
         The controller still answers controlled shutdown requests of others while it goes, hence the sockets' place.
         """
         sockets = self.socket_server
-        parts: Sequence[tuple[Any, str]] = (
-            (self.dynamic_config_manager, "shutdown"),
-            (sockets, "stop_processing_requests"),
-            (self.data_plane_request_handler_pool, "shutdown"),
-            (self.control_plane_request_handler_pool, "shutdown"),
-            (self.kafka_scheduler, "shutdown"),
-            (self.data_plane_request_processor, "close"),
-            (self.control_plane_request_processor, "close"),
-            (self.authorizer, "close"),
-            (self.admin_manager, "shutdown"),
-            (self.transaction_coordinator, "shutdown"),
-            (self.token_manager, "shutdown"),
-            (self.replica_manager, "shutdown"),
-            (self.log_manager, "shutdown"),
-            (self.kafka_controller, "shutdown"),
-            (self._zk_client, "close"),
-            (self.quota_managers, "shutdown"),
-            (sockets, "shutdown"),
-            (self.metrics, "close"),
-            (self._broker_topic_stats, "close"),
-            (self.metrics_exporter, "shutdown"),
-        )
-        for part, method in parts:
-            if part is not None:
-                core_utils.swallow(getattr(part, method), self)
+        self._stop(self.dynamic_config_manager, lambda part: part.shutdown())
+        self._stop(sockets, lambda part: part.stop_processing_requests())
+        self._stop(self.data_plane_request_handler_pool, lambda part: part.shutdown())
+        self._stop(self.control_plane_request_handler_pool, lambda part: part.shutdown())
+        self._stop(self.kafka_scheduler, lambda part: part.shutdown())
+        self._stop(self.data_plane_request_processor, lambda part: part.close())
+        self._stop(self.control_plane_request_processor, lambda part: part.close())
+        self._stop(self.authorizer, lambda part: part.close())
+        self._stop(self.admin_manager, lambda part: part.shutdown())
+        self._stop(self.transaction_coordinator, lambda part: part.shutdown())
+        self._stop(self.token_manager, lambda part: part.shutdown())
+        self._stop(self.replica_manager, lambda part: part.shutdown())
+        self._stop(self.log_manager, lambda part: part.shutdown())
+        self._stop(self.kafka_controller, lambda part: part.shutdown())
+        self._stop(self._zk_client, lambda part: part.close())
+        self._stop(self.quota_managers, lambda part: part.shutdown())
+        self._stop(sockets, lambda part: part.shutdown())
+        self._stop(self.metrics, lambda part: part.close())
+        self._stop(self._broker_topic_stats, lambda part: part.close())
+        self._stop(self.metrics_exporter, lambda part: part.shutdown())
+
+    def _stop(self, part: P | None, how: Callable[[P], object]) -> None:
+        """Stop a part, if there is one; what goes wrong is logged, and the next one is stopped all the same."""
+        if part is not None:
+            core_utils.swallow(lambda: how(part), self)
 
     def await_shutdown(self) -> None:
         """Wait until shutdown() is done."""
@@ -633,3 +755,12 @@ class KafkaServer(KafkaServerIdentity):
         """The port a listener is really bound to."""
         assert self.socket_server is not None
         return self.socket_server.bound_port(listener_name)
+
+
+def _canonical_host_name() -> str:
+    """What InetAddress.getLocalHost.getCanonicalHostName answers: the full name, or the address when it has none."""
+    name = socket.gethostname()
+    try:
+        return socket.getfqdn(socket.gethostbyname(name))
+    except OSError:
+        return name

@@ -91,7 +91,6 @@ class LogReadResult:
         """The wire error of the exception, NONE without one."""
         return _NONE if self.exception is None else Errors.for_exception(self.exception)
 
-    @property
     def with_empty_fetch_info(self) -> LogReadResult:
         """The same result without its records and with an unknown fetch offset."""
         return LogReadResult(

@@ -169,7 +169,6 @@ class MetadataCache(Logging):
         """Whether the controller counts the broker as alive."""
         return broker_id in self._snapshot.alive_brokers
 
-    @property
     def get_alive_brokers(self) -> list[Broker]:
         """The brokers the controller counts as alive."""
         return list(self._snapshot.alive_brokers.values())

@@ -7,8 +7,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from kafka_py.common.errors import IllegalStateException
-
 if TYPE_CHECKING:
     from kafka_py.controller.kafka_controller import KafkaController
     from kafka_py.server.admin_manager import AdminManager
@@ -20,8 +18,9 @@ class ZkSupport:
     """The bundle of a broker whose cluster keeps its metadata in ZooKeeper.
 
     Mirrors: core/src/main/scala/kafka/server/MetadataSupport.scala/ZkSupport @ 3.7.1
-    Differs: has no forwarding manager: a 1.1.1 client finds the controller itself.
-    Left out: maybeForward -- requests are not forwarded
+    Differs: has no forwarding manager: a 1.1.1 client finds the controller itself. KafkaApis has the parts under their
+        names of 1.1.1 as well, and its handlers use those; the bundle waits for a second mode (KRaft) to tell from.
+    Left out: maybeForward, canForward, requireZkOrThrow, requireRaftOrThrow, ensureConsistentWith -- there is one mode
     """
 
     def __init__(
@@ -38,20 +37,3 @@ class ZkSupport:
         self.zk_client = zk_client
         self.forwarding_manager = forwarding_manager
         self.metadata_cache = metadata_cache
-
-    def require_zk_or_throw(self, create_exception: Any) -> ZkSupport:
-        """This: the mode is ZooKeeper's."""
-        return self
-
-    def require_raft_or_throw(self, create_exception: Any) -> ZkSupport:
-        """Raise what the caller makes: there is no metadata log here."""
-        raise create_exception()
-
-    def ensure_consistent_with(self, config: Any) -> None:
-        """Raise IllegalStateException unless the configuration names a ZooKeeper."""
-        if not config.zk_connect:
-            raise IllegalStateException("Config specifies Raft but metadata support instance is for ZooKeeper")
-
-    def can_forward(self) -> bool:
-        """Never."""
-        return False

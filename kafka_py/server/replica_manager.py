@@ -4,15 +4,15 @@ Mirrors: core/src/main/scala/kafka/server/ReplicaManager.scala @ 1.1.1
 Posts:   why-fast-and-available (whole broker), start-up-network-threads (where it is built),
          reading-writing-configuring and the-produce-path (appendRecords, acks, purgatory)
 Read next: cluster/partition.py, server/delayed_produce.py, server/delayed_fetch.py;
-           replica_manager_{state,leadership,admin}.py hold the rest of this class
+           hosted_partitions.py, replica_manager_leadership.py, replica_manager_admin.py (its parts)
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, ClassVar, TypeAlias
 
 from kafka_py.api.api_version import KAFKA_1_0_IV0
-from kafka_py.api.request_or_response import Request
+from kafka_py.cluster.partition import Partition
 from kafka_py.common.errors import (
     CorruptRecordException,
     FencedLeaderEpochException,
@@ -35,22 +35,49 @@ from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.log.log_append_info import LogAppendInfo
-from kafka_py.server.delayed_fetch import DelayedFetch, FetchMetadata, FetchPartitionStatus
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.delayed_fetch import DelayedFetch, FetchPartitionStatus
+from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.delayed_produce import DelayedProduce, ProduceMetadata, ProducePartitionStatus
 from kafka_py.server.fetch_data_info import FetchDataInfo
+from kafka_py.server.high_watermark_checkpoints import HIGH_WATERMARK_FILENAME, HighWatermarkCheckpoints
+from kafka_py.server.hosted_partitions import OFFLINE_PARTITION, HostedPartitions
+from kafka_py.server.isr_change_propagation import IsrChangePropagation
 from kafka_py.server.log_dir_failure_handler import LogDirFailureHandler
 from kafka_py.server.log_read_result import FetchPartitionData, LogAppendResult, LogReadResult
 from kafka_py.server.replica_manager_admin import LogDeleteRecordsResult, ReplicaManagerAdmin
+from kafka_py.server.replica_manager_leadership import ReplicaManagerLeadership
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
+    from kafka_py.cluster.replica import Replica
+    from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
+    from kafka_py.common.requests.describe_log_dirs_response import DescribeLogDirsResponse
     from kafka_py.common.requests.fetch_request import FetchRequest
+    from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
+    from kafka_py.common.requests.leader_and_isr_response import LeaderAndIsrResponse
+    from kafka_py.common.requests.stop_replica_request import StopReplicaRequest
+    from kafka_py.common.requests.update_metadata_request import UpdateMetadataRequest
     from kafka_py.common.topic_partition import TopicPartition
-    from kafka_py.server.replication_quota_manager import ReplicaQuota
-    from kafka_py.utils.concurrent import ReentrantLock
+    from kafka_py.common.utils.time import Time
+    from kafka_py.log.log import Log
+    from kafka_py.log.log_manager import LogManager
+    from kafka_py.server.broker_topic_stats import BrokerTopicStats
+    from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
+    from kafka_py.server.fetch_params import FetchParams
+    from kafka_py.server.kafka_config import KafkaConfig
+    from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
+    from kafka_py.server.metadata_cache import MetadataCache
+    from kafka_py.server.quota_factory import QuotaFactory
+    from kafka_py.server.replica_fetcher_manager import ReplicaFetcherManager
+    from kafka_py.server.replica_manager_admin import DeleteRecordsCallback
+    from kafka_py.server.replication_quota_manager import ReplicaQuota, ReplicationQuotaManager
+    from kafka_py.utils.concurrent import AtomicBoolean, ReentrantLock
+    from kafka_py.utils.kafka_scheduler import Scheduler
+    from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
     ProduceCallback = Callable[[dict[TopicPartition, ProduceResponse.PartitionResponse]], object]
     FetchCallback = Callable[[list[tuple[TopicPartition, FetchPartitionData]]], object]
@@ -83,19 +110,138 @@ _KNOWN_READ_ERRORS = (
 _LogDirFailureHandler = LogDirFailureHandler
 
 
-class ReplicaManager(ReplicaManagerAdmin):
+class ReplicaManager(KafkaMetricsGroup):
     """Owns the partitions of this broker: append, fetch, leadership, ISR upkeep, high watermark checkpoints.
 
     Mirrors: kafka.server.ReplicaManager
     Thread: request handlers; scheduler (ISR expiration and propagation, checkpoints); LogDirFailureHandler
-    Locks: _replica_state_change_lock -> Partition.leader_isr_update_lock; none on the way of Produce and Fetch
+    Locks: none of its own on the way of Produce and Fetch; see ReplicaManagerLeadership and IsrChangePropagation
     Differs: a Produce with acks=-1 whose records are replicated when it looks (always so with one replica) is
-        answered without a DelayedProduce: its first try_complete would do the same.
+        answered without a DelayedProduce: its first try_complete would do the same. What does not read or write
+        records is done by objects that it owns: HostedPartitions, HighWatermarkCheckpoints, IsrChangePropagation,
+        ReplicaManagerLeadership and ReplicaManagerAdmin.
     """
 
     LogDirFailureHandler: TypeAlias = _LogDirFailureHandler
 
-    _log_dir_failure_handler: LogDirFailureHandler | None = None
+    HIGH_WATERMARK_FILENAME: ClassVar[str] = HIGH_WATERMARK_FILENAME
+    ISR_CHANGE_PROPAGATION_BLACK_OUT: ClassVar[int] = IsrChangePropagation.BLACK_OUT_MS
+    ISR_CHANGE_PROPAGATION_INTERVAL: ClassVar[int] = IsrChangePropagation.INTERVAL_MS
+    OFFLINE_PARTITION: ClassVar[Partition] = OFFLINE_PARTITION
+
+    def __init__(
+        self,
+        config: KafkaConfig,
+        metrics: Metrics,
+        time: Time,
+        zk_client: KafkaZkClient,
+        scheduler: Scheduler,
+        log_manager: LogManager,
+        is_shutting_down: AtomicBoolean,
+        quota_managers: QuotaFactory.QuotaManagers,
+        broker_topic_stats: BrokerTopicStats,
+        metadata_cache: MetadataCache,
+        log_dir_failure_channel: LogDirFailureChannel,
+        thread_name_prefix: str | None = None,
+        *,
+        delayed_produce_purgatory: DelayedOperationPurgatory[DelayedProduce] | None = None,
+        delayed_fetch_purgatory: DelayedOperationPurgatory[DelayedFetch] | None = None,
+        delayed_delete_records_purgatory: DelayedOperationPurgatory[DelayedOperation] | None = None,
+    ) -> None:
+        """Takes the three purgatories from tests; makes its own, each with a reaper thread, otherwise."""
+        self.config = config
+        self._local_broker_id = config.broker_id
+        self.local_broker_id = config.broker_id
+        self.log_ident = f"[ReplicaManager broker={config.broker_id}] "
+        self._time = time
+        self.zk_client = zk_client
+        self._scheduler = scheduler
+        self.log_manager = log_manager
+        self.is_shutting_down = is_shutting_down  # atomic
+        self._quota_managers = quota_managers
+        self.broker_topic_stats = broker_topic_stats
+        self.metadata_cache = metadata_cache
+        self._log_dir_failure_channel = log_dir_failure_channel
+        self.delayed_produce_purgatory: DelayedOperationPurgatory[DelayedProduce] = (
+            delayed_produce_purgatory
+            if delayed_produce_purgatory is not None
+            else DelayedOperationPurgatory(
+                "Produce",
+                broker_id=config.broker_id,
+                purge_interval=config.producer_purgatory_purge_interval_requests,
+            )
+        )
+        self.delayed_fetch_purgatory: DelayedOperationPurgatory[DelayedFetch] = (
+            delayed_fetch_purgatory
+            if delayed_fetch_purgatory is not None
+            else DelayedOperationPurgatory(
+                "Fetch",
+                broker_id=config.broker_id,
+                purge_interval=config.fetch_purgatory_purge_interval_requests,
+            )
+        )
+        self.delayed_delete_records_purgatory: DelayedOperationPurgatory[DelayedOperation] = (
+            delayed_delete_records_purgatory
+            if delayed_delete_records_purgatory is not None
+            else DelayedOperationPurgatory(
+                "DeleteRecords",
+                broker_id=config.broker_id,
+                purge_interval=config.delete_records_purgatory_purge_interval_requests,
+            )
+        )
+        self._partitions = HostedPartitions(config.broker_id, lambda tp: Partition(tp.topic, tp.partition, time, self))
+        self._all_partitions = self._partitions.pool
+        self.replica_fetcher_manager = self.create_replica_fetcher_manager(
+            metrics, time, thread_name_prefix, quota_managers.follower
+        )
+        self._checkpoints = HighWatermarkCheckpoints(
+            self.log_ident, self._partitions, log_manager.live_log_dirs, log_dir_failure_channel
+        )
+        self._isr_changes = IsrChangePropagation(time, zk_client)
+        self._leadership = ReplicaManagerLeadership(self, self._partitions, self._checkpoints, scheduler)
+        self._admin = ReplicaManagerAdmin(self, self._partitions, time)
+        self._log_dir_failure_handler: LogDirFailureHandler | None = None  # volatile: startup
+        self._new_metrics()
+
+    def _new_metrics(self) -> None:
+        self.leader_count = self.new_gauge("LeaderCount", lambda: sum(1 for _ in self._partitions.leader_partitions()))
+        self.partition_count = self.new_gauge("PartitionCount", lambda: self._all_partitions.size)
+        self.offline_replica_count = self.new_gauge(
+            "OfflineReplicaCount", lambda: sum(1 for _ in self._partitions.offline_partitions())
+        )
+        self.under_replicated_partitions = self.new_gauge(
+            "UnderReplicatedPartitions", lambda: self.under_replicated_partition_count
+        )
+        self.under_min_isr_partition_count = self.new_gauge(
+            "UnderMinIsrPartitionCount", lambda: sum(p.is_under_min_isr for p in self._partitions.leader_partitions())
+        )
+        self.isr_expand_rate = self.new_meter("IsrExpandsPerSec", "expands")
+        self.isr_shrink_rate = self.new_meter("IsrShrinksPerSec", "shrinks")
+        self.failed_isr_updates_rate = self.new_meter("FailedIsrUpdatesPerSec", "failedUpdates")
+
+    def remove_metrics(self) -> None:
+        """Unregister the gauges."""
+        for name in (
+            "LeaderCount",
+            "PartitionCount",
+            "OfflineReplicaCount",
+            "UnderReplicatedPartitions",
+            "UnderMinIsrPartitionCount",
+        ):
+            self.remove_metric(name)
+
+    @property
+    def under_replicated_partition_count(self) -> int:
+        """Partitions led here whose ISR is smaller than their assignment."""
+        return sum(p.is_under_replicated for p in self._partitions.leader_partitions())
+
+    def create_replica_fetcher_manager(
+        self, metrics: Metrics, time: Time, thread_name_prefix: str | None, quota_manager: ReplicationQuotaManager
+    ) -> ReplicaFetcherManager:
+        """The manager of the threads that fetch for followers; a seam for tests."""
+        from kafka_py.server.replica_fetcher_manager import ReplicaFetcherManager
+
+        return ReplicaFetcherManager(self.config, self, metrics, time, thread_name_prefix, quota_manager)
 
     def startup(self) -> None:
         """Schedule the ISR tasks and start the LogDirFailureHandler."""
@@ -124,6 +270,162 @@ class ReplicaManager(ReplicaManagerAdmin):
             self.checkpoint_high_watermarks()
         self.info("Shut down completely")
 
+    # ---- partitions and replicas
+
+    def get_or_create_partition(self, topic_partition: TopicPartition) -> Partition:
+        """The partition, created empty if this broker did not know it."""
+        return self._all_partitions.get_and_maybe_put(topic_partition)
+
+    def get_partition(self, topic_partition: TopicPartition) -> Partition | None:
+        """The partition, OFFLINE_PARTITION if its log directory failed, or None."""
+        return self._all_partitions.get(topic_partition)
+
+    def non_offline_partition(self, topic_partition: TopicPartition) -> Partition | None:
+        """The partition unless it is unknown or offline."""
+        return self._partitions.non_offline_partition(topic_partition)
+
+    def get_replica_or_exception(self, topic_partition: TopicPartition, broker_id: int | None = None) -> Replica:
+        """The replica (default: the local one); KafkaStorageException if offline, else ReplicaNotAvailableException."""
+        return self._partitions.get_replica_or_exception(topic_partition, broker_id)
+
+    def get_leader_replica_if_local(self, topic_partition: TopicPartition) -> Replica:
+        """The local replica of a partition led here; see get_partition_and_leader_replica_if_local for the errors."""
+        return self._partitions.get_partition_and_leader_replica_if_local(topic_partition)[1]
+
+    def get_partition_and_leader_replica_if_local(self, topic_partition: TopicPartition) -> tuple[Partition, Replica]:
+        """Partition and local replica, if this broker leads it.
+
+        UnknownTopicOrPartitionException, KafkaStorageException when offline, NotLeaderForPartitionException.
+        """
+        return self._partitions.get_partition_and_leader_replica_if_local(topic_partition)
+
+    def get_replica(self, topic_partition: TopicPartition, replica_id: int | None = None) -> Replica | None:
+        """The replica (default: the local one) of a partition that is not offline, or None."""
+        return self._partitions.get_replica(topic_partition, replica_id)
+
+    def get_log(self, topic_partition: TopicPartition) -> Log | None:
+        """The partition's log, whoever leads it."""
+        return self.log_manager.get_log(topic_partition)
+
+    def get_log_dir(self, topic_partition: TopicPartition) -> str | None:
+        """Absolute path of the log directory that holds the partition."""
+        return self._partitions.get_log_dir(topic_partition)
+
+    def get_magic(self, topic_partition: TopicPartition) -> int | None:
+        """Newest record format the topic may be written in (its message.format.version), None without a log."""
+        replica = self.get_replica(topic_partition)
+        if replica is None or replica.log is None:
+            return None
+        return replica.log.config.message_format_version.message_format_version.value
+
+    def get_log_end_offset(self, topic_partition: TopicPartition) -> int | None:
+        """Log end offset of a partition led here, else None."""
+        partition = self._partitions.non_offline_partition(topic_partition)
+        replica = None if partition is None else partition.leader_replica_if_local
+        return None if replica is None else replica.log_end_offset.message_offset
+
+    def mark_partition_offline(self, topic_partition: TopicPartition) -> None:
+        """Treat the partition as if its log directory had failed. For tests."""
+        self._all_partitions.put(topic_partition, self.OFFLINE_PARTITION)
+
+    # ---- delayed operations
+
+    def try_complete_delayed_produce(self, key: TopicPartitionOperationKey) -> None:
+        """Look at the Produces that wait for `key`: its high watermark moved or a follower fetched."""
+        completed = self.delayed_produce_purgatory.check_and_complete(key)
+        if self.logger.debug_enabled:
+            self.debug("Request key %s unblocked %d producer requests.", key.key_label, completed)
+
+    def try_complete_delayed_fetch(self, key: TopicPartitionOperationKey) -> None:
+        """Look at the Fetches that wait for `key`: its high watermark moved or (for followers) its log grew."""
+        completed = self.delayed_fetch_purgatory.check_and_complete(key)
+        if self.logger.debug_enabled:
+            self.debug("Request key %s unblocked %d fetch requests.", key.key_label, completed)
+
+    def try_complete_delayed_delete_records(self, key: TopicPartitionOperationKey) -> None:
+        """Look at the DeleteRecords that wait for `key`: its low watermark moved."""
+        completed = self.delayed_delete_records_purgatory.check_and_complete(key)
+        if self.logger.debug_enabled:
+            self.debug("Request key %s unblocked %d DeleteRecordsRequest.", key.key_label, completed)
+
+    # ---- periodic tasks
+
+    def start_high_water_marks_check_point_thread(self) -> None:
+        """Schedule checkpoint_high_watermarks, once."""
+        self._checkpoints.schedule(self._scheduler, self.config.replica_high_watermark_checkpoint_interval_ms)
+
+    @property
+    def high_watermark_checkpoints(self) -> dict[str, OffsetCheckpointFile]:
+        """Absolute path of a live log directory -> its checkpoint."""
+        return self._checkpoints.by_directory
+
+    def checkpoint_high_watermarks(self) -> None:
+        """Write the high watermarks of all local replicas, one file per log directory."""
+        self._checkpoints.write()
+
+    def record_isr_change(self, topic_partition: TopicPartition) -> None:
+        """Remember a partition whose ISR this broker changed: the controller has to be told."""
+        self._isr_changes.record_isr_change(topic_partition)
+
+    def maybe_propagate_isr_changes(self) -> None:
+        """Tell the controller of ISR changes, when things have been quiet for a while or nothing was told for long."""
+        self._isr_changes.maybe_propagate_isr_changes()
+
+    def _maybe_shrink_isr(self) -> None:
+        self.trace("Evaluating ISR list of partitions to see which replicas can be removed from the ISR")
+        for partition in self._partitions.non_offline_partitions():
+            partition.maybe_shrink_isr(self.config.replica_lag_time_max_ms)
+
+    # ---- the controller's requests, log directories and DeleteRecords
+
+    @property
+    def controller_epoch(self) -> int:
+        """Epoch of the controller that last changed a leader here."""
+        return self._leadership.controller_epoch
+
+    def become_leader_or_follower(
+        self,
+        correlation_id: int,
+        leader_and_isr_request: LeaderAndIsrRequest,
+        on_leadership_change: Callable[[Iterable[Partition], Iterable[Partition]], object],
+    ) -> LeaderAndIsrResponse:
+        """Handle LeaderAndIsr: make this broker leader or follower of each partition, then tell the coordinators."""
+        return self._leadership.become_leader_or_follower(correlation_id, leader_and_isr_request, on_leadership_change)
+
+    def stop_replica(self, topic_partition: TopicPartition, delete_partition: bool) -> None:
+        """Stop serving a partition; with `delete_partition` forget it. KafkaStorageException when offline."""
+        self._leadership.stop_replica(topic_partition, delete_partition)
+
+    def stop_replicas(self, stop_replica_request: StopReplicaRequest) -> tuple[dict[TopicPartition, Errors], Errors]:
+        """Handle StopReplica: error per partition, and STALE_CONTROLLER_EPOCH when the sender was deposed."""
+        return self._leadership.stop_replicas(stop_replica_request)
+
+    def maybe_update_metadata_cache(
+        self, correlation_id: int, update_metadata_request: UpdateMetadataRequest
+    ) -> list[TopicPartition]:
+        """Pass UpdateMetadata on to the cache; the partitions it deleted. ControllerMovedException if deposed."""
+        return self._leadership.maybe_update_metadata_cache(correlation_id, update_metadata_request)
+
+    def handle_log_dir_failure(self, directory: str) -> None:
+        """Take all replicas in `directory` (absolute path) out of service; tell the controller through ZooKeeper."""
+        self._leadership.handle_log_dir_failure(directory)
+
+    def delete_records(
+        self, timeout: int, offset_per_partition: Mapping[TopicPartition, int], response_callback: DeleteRecordsCallback
+    ) -> None:
+        """Move the log start offsets of partitions led here; the callback runs exactly once, within `timeout` ms."""
+        self._admin.delete_records(timeout, offset_per_partition, response_callback)
+
+    def describe_log_dirs(
+        self, partitions: Collection[TopicPartition]
+    ) -> dict[str, DescribeLogDirsResponse.LogDirInfo]:
+        """Size and lag of those partitions' logs by directory (absolute path); every directory is listed."""
+        return self._admin.describe_log_dirs(partitions)
+
+    def get_log_end_offset_lag(self, topic_partition: TopicPartition, log_end_offset: int, is_future: bool) -> int:
+        """How far a log is behind the high watermark, or a future one behind the log end; -1 without a replica."""
+        return self._admin.get_log_end_offset_lag(topic_partition, log_end_offset, is_future)
+
     # ---- Produce
 
     def append_records(
@@ -143,7 +445,7 @@ class ReplicaManager(ReplicaManagerAdmin):
         REQUEST_TIMED_OUT after `timeout` ms, or NOT_ENOUGH_REPLICAS_AFTER_APPEND when the ISR shrank meanwhile;
         any other acks: INVALID_REQUIRED_ACKS. `delayed_produce_lock` is a lock the callback's caller may hold.
         """
-        if required_acks not in _VALID_ACKS:
+        if not self.is_valid_required_acks(required_acks):
             self._refuse_required_acks(entries_per_partition, response_callback)
             return
         debug = self.logger.debug_enabled
@@ -263,7 +565,7 @@ class ReplicaManager(ReplicaManagerAdmin):
                         f"Partition {topic_partition} doesn't exist on {self._local_broker_id}"
                     )
                 if partition is self.OFFLINE_PARTITION:
-                    raise self._offline(topic_partition)
+                    raise self._partitions.offline_error(topic_partition)
                 info = partition.append_records_to_leader(records, is_from_client, required_acks)
                 first_offset = info.first_offset
                 last_offset = info.last_offset
@@ -291,7 +593,7 @@ class ReplicaManager(ReplicaManagerAdmin):
 
     def _append_failed(self, topic_partition: TopicPartition, e: Exception) -> LogAppendResult:
         """An unexpected error: counted, logged, and answered with the log start offset as far as it is known."""
-        partition = self.non_offline_partition(topic_partition)
+        partition = self._partitions.non_offline_partition(topic_partition)
         log_start_offset = -1 if partition is None else partition.log_start_offset
         self.broker_topic_stats.topic_stats(topic_partition.topic).failed_produce_request_rate.mark()
         self.broker_topic_stats.all_topics_stats.failed_produce_request_rate.mark()
@@ -302,35 +604,15 @@ class ReplicaManager(ReplicaManagerAdmin):
 
     def fetch_messages(
         self,
-        timeout: int,
-        replica_id: int,
-        fetch_min_bytes: int,
-        fetch_max_bytes: int,
-        hard_max_bytes_limit: bool,
+        params: FetchParams,
         fetch_infos: Sequence[tuple[TopicPartition, FetchRequest.PartitionData]],
         quota: ReplicaQuota,
         response_callback: FetchCallback,
-        isolation_level: IsolationLevel,
     ) -> None:
-        """Read from the leaders' logs; wait up to `timeout` ms for `fetch_min_bytes`; the callback runs exactly once.
-
-        A valid broker id as `replica_id` is a follower: it may read up to the log end, and its offsets are its acks.
-        """
-        is_from_follower = replica_id >= 0
-        fetch_only_from_leader = replica_id not in (Request.DEBUGGING_CONSUMER_ID, Request.FUTURE_LOCAL_REPLICA_ID)
-        fetch_only_committed = not is_from_follower and replica_id != Request.FUTURE_LOCAL_REPLICA_ID
-        log_read_results = self.read_from_local_log(
-            replica_id,
-            fetch_only_from_leader,
-            fetch_only_committed,
-            fetch_max_bytes,
-            hard_max_bytes_limit,
-            fetch_infos,
-            quota,
-            isolation_level,
-        )
-        if is_from_follower:
-            log_read_results = self._update_follower_log_read_results(replica_id, log_read_results)
+        """Read from the leaders' logs; wait for `min_bytes`, `max_wait_ms` at most; the callback runs exactly once."""
+        log_read_results = self.read_from_local_log(params, fetch_infos, quota)
+        if params.is_from_follower:
+            log_read_results = self._update_follower_log_read_results(params.replica_id, log_read_results)
 
         bytes_readable = 0
         error_reading_data = False
@@ -339,7 +621,7 @@ class ReplicaManager(ReplicaManagerAdmin):
             if result.exception is not None:
                 error_reading_data = True
         # answer at once when the fetcher will not wait, asks for nothing, has enough, or an error shall be known
-        if timeout <= 0 or not fetch_infos or bytes_readable >= fetch_min_bytes or error_reading_data:
+        if params.max_wait_ms <= 0 or not fetch_infos or bytes_readable >= params.min_bytes or error_reading_data:
             data_of = FetchPartitionData.of
             response_callback([(tp, data_of(result)) for tp, result in log_read_results])
             return
@@ -348,55 +630,30 @@ class ReplicaManager(ReplicaManagerAdmin):
             (tp, FetchPartitionStatus(result.info.fetch_offset_metadata, fetch_info_of[tp]))
             for tp, result in log_read_results
         ]
-        fetch_metadata = FetchMetadata(
-            fetch_min_bytes,
-            fetch_max_bytes,
-            hard_max_bytes_limit,
-            fetch_only_from_leader,
-            fetch_only_committed,
-            is_from_follower,
-            replica_id,
-            fetch_partition_status,
-        )
-        delayed_fetch = DelayedFetch(timeout, fetch_metadata, self, quota, isolation_level, response_callback)
+        delayed_fetch = DelayedFetch(params, fetch_partition_status, self, quota, response_callback)
         delayed_fetch_keys = [TopicPartitionOperationKey(tp.topic, tp.partition) for tp, _ in fetch_partition_status]
         # tried at once, watched, and tried again: records may have come while the operation was made
         self.delayed_fetch_purgatory.try_complete_else_watch(delayed_fetch, delayed_fetch_keys)
 
     def read_from_local_log(
         self,
-        replica_id: int,
-        fetch_only_from_leader: bool,
-        read_only_committed: bool,
-        fetch_max_bytes: int,
-        hard_max_bytes_limit: bool,
+        params: FetchParams,
         read_partition_info: Sequence[tuple[TopicPartition, FetchRequest.PartitionData]],
         quota: ReplicaQuota,
-        isolation_level: IsolationLevel,
     ) -> list[tuple[TopicPartition, LogReadResult]]:
-        """Read the partitions in turn, `fetch_max_bytes` in all.
+        """Read the partitions in turn, `max_bytes` in all.
 
         Unless the limit is hard (Fetch below version 3), the first partition that has data gives at least one batch,
         however large, so that a consumer is never stuck.
         """
-        limit_bytes = fetch_max_bytes
-        min_one_message = not hard_max_bytes_limit
+        limit_bytes = params.max_bytes
+        min_one_message = not params.hard_max_bytes_limit
         fetch_time_ms = self._time.milliseconds()
         result: list[tuple[TopicPartition, LogReadResult]] = []
         for topic_partition, fetch_info in read_partition_info:
             try:
                 read_result = self._read(
-                    topic_partition,
-                    fetch_info,
-                    limit_bytes,
-                    min_one_message,
-                    replica_id,
-                    fetch_only_from_leader,
-                    read_only_committed,
-                    hard_max_bytes_limit,
-                    quota,
-                    isolation_level,
-                    fetch_time_ms,
+                    topic_partition, fetch_info, params, limit_bytes, min_one_message, quota, fetch_time_ms
                 )
             except _KNOWN_READ_ERRORS as e:
                 read_result = LogReadResult.failed(fetch_info.max_bytes, e)
@@ -413,14 +670,10 @@ class ReplicaManager(ReplicaManagerAdmin):
         self,
         topic_partition: TopicPartition,
         fetch_info: FetchRequest.PartitionData,
+        params: FetchParams,
         limit_bytes: int,
         min_one_message: bool,
-        replica_id: int,
-        fetch_only_from_leader: bool,
-        read_only_committed: bool,
-        hard_max_bytes_limit: bool,
         quota: ReplicaQuota,
-        isolation_level: IsolationLevel,
         fetch_time_ms: int,
     ) -> LogReadResult:
         """Read one partition; whatever a look-up or Log.read raises passes through."""
@@ -439,21 +692,22 @@ class ReplicaManager(ReplicaManagerAdmin):
                 limit_bytes,
                 ", ignoring response/partition size limits" if min_one_message else "",
             )
-        if fetch_only_from_leader:
-            partition, local_replica = self.get_partition_and_leader_replica_if_local(topic_partition)
+        if params.fetch_only_leader:
+            partition, local_replica = self._partitions.get_partition_and_leader_replica_if_local(topic_partition)
             if fetch_info.current_leader_epoch >= 0:
                 partition.check_current_leader_epoch(fetch_info.current_leader_epoch)
         else:
-            local_replica = self.get_replica_or_exception(topic_partition)
+            local_replica = self._partitions.get_replica_or_exception(topic_partition)
         # Taken before the high watermark, so that it is never above it: DeleteRecords may come in between, and a
         # follower cannot move its log start offset beyond its high watermark.
         initial_log_start_offset = local_replica.log_start_offset
         initial_high_watermark = local_replica.high_watermark.message_offset
         last_stable_offset = None
-        max_offset = initial_high_watermark if read_only_committed else None
+        isolation_level = params.isolation_level
+        max_offset = initial_high_watermark if params.fetch_only_committed else None
         if isolation_level is IsolationLevel.READ_COMMITTED:
             last_stable_offset = local_replica.last_stable_offset.message_offset
-            if read_only_committed:
+            if params.fetch_only_committed:
                 max_offset = last_stable_offset
         # Taken before the read: whether a follower is in sync is judged by the log end it could have seen. A log end
         # taken afterwards may have grown in between, and a follower would never count as caught up.
@@ -470,8 +724,8 @@ class ReplicaManager(ReplicaManagerAdmin):
             isolation_level,
         )
         # Fetch from version 3 on gives an empty set instead of an incomplete batch: such clients make progress anyway
-        if (info.first_entry_incomplete and not hard_max_bytes_limit) or self.should_leader_throttle(
-            quota, topic_partition, replica_id
+        if (info.first_entry_incomplete and not params.hard_max_bytes_limit) or self.should_leader_throttle(
+            quota, topic_partition, params.replica_id
         ):
             info = FetchDataInfo(info.fetch_offset_metadata, MemoryRecords.EMPTY)
         return LogReadResult(
@@ -505,7 +759,7 @@ class ReplicaManager(ReplicaManagerAdmin):
         """
         if not quota.is_throttled(topic_partition) or not quota.is_quota_exceeded():
             return False
-        partition = self.non_offline_partition(topic_partition)
+        partition = self._partitions.non_offline_partition(topic_partition)
         replica = None if partition is None else partition.get_replica(replica_id)
         return partition is None or replica not in partition.in_sync_replicas
 
@@ -522,7 +776,7 @@ class ReplicaManager(ReplicaManagerAdmin):
             self.debug("Recording follower broker %d log end offsets: %s", replica_id, read_results)
         updated: list[tuple[TopicPartition, LogReadResult]] = []
         for topic_partition, read_result in read_results:
-            partition = self.non_offline_partition(topic_partition)
+            partition = self._partitions.non_offline_partition(topic_partition)
             result = read_result
             if partition is None:
                 self.warn(
@@ -541,10 +795,10 @@ class ReplicaManager(ReplicaManagerAdmin):
                         self._local_broker_id,
                         replica_id,
                         read_result.info.fetch_offset_metadata.message_offset,
-                        ",".join(str(r.broker_id) for r in partition.assigned_replicas),
+                        ",".join(str(r.broker_id) for r in partition.assigned_replicas()),
                         topic_partition,
                     )
-                    result = read_result.with_empty_fetch_info
+                    result = read_result.with_empty_fetch_info()
             updated.append((topic_partition, result))
         return updated
 

@@ -7,7 +7,7 @@ Read next: server/delayed_delete_records.py, cluster/partition.py (delete_record
 from __future__ import annotations
 
 import os
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import (
     InvalidTopicException,
@@ -24,13 +24,15 @@ from kafka_py.common.requests.delete_records_response import DeleteRecordsRespon
 from kafka_py.common.requests.describe_log_dirs_response import DescribeLogDirsResponse
 from kafka_py.server.delayed_delete_records import DelayedDeleteRecords, DeleteRecordsPartitionStatus
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
-from kafka_py.server.replica_manager_leadership import ReplicaManagerLeadership
+from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping
 
     from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.common.utils.time import Time
     from kafka_py.log.log import Log
+    from kafka_py.server.hosted_partitions import HostedPartitions
     from kafka_py.server.replica_manager import ReplicaManager
 
     DeleteRecordsCallback = Callable[[dict[TopicPartition, DeleteRecordsResponse.PartitionResponse]], object]
@@ -67,8 +69,16 @@ class LogDeleteRecordsResult:
         return f"LogDeleteRecordsResult({self.requested_offset},{self.low_watermark},{self.exception!r})"
 
 
-class ReplicaManagerAdmin(ReplicaManagerLeadership):
+class ReplicaManagerAdmin(Logging):
     """DeleteRecords and DescribeLogDirs behind ReplicaManager."""
+
+    logger_name: ClassVar[str] = "kafka.server.ReplicaManager"
+
+    def __init__(self, manager: ReplicaManager, partitions: HostedPartitions, time: Time) -> None:
+        self._manager = manager
+        self._partitions = partitions
+        self._time = time
+        self.log_ident = manager.log_ident
 
     def delete_records(
         self, timeout: int, offset_per_partition: Mapping[TopicPartition, int], response_callback: DeleteRecordsCallback
@@ -86,10 +96,10 @@ class ReplicaManagerAdmin(ReplicaManagerLeadership):
             for tp, result in local_results.items()
         }
         if self._delayed_delete_records_required(local_results):
-            delayed = DelayedDeleteRecords(timeout, status, cast("ReplicaManager", self), response_callback)
+            delayed = DelayedDeleteRecords(timeout, status, self._manager, response_callback)
             keys = [TopicPartitionOperationKey(tp.topic, tp.partition) for tp in offset_per_partition]
             # tried at once, watched, and tried again: a follower may have fetched while the operation was made
-            self.delayed_delete_records_purgatory.try_complete_else_watch(delayed, keys)
+            self._manager.delayed_delete_records_purgatory.try_complete_else_watch(delayed, keys)
         else:
             response_callback({tp: s.response_status for tp, s in status.items()})
 
@@ -112,7 +122,7 @@ class ReplicaManagerAdmin(ReplicaManagerLeadership):
     def _delete_records_of(self, topic_partition: TopicPartition, requested_offset: int) -> LogDeleteRecordsResult:
         if Topic.is_internal(topic_partition.topic):
             raise InvalidTopicException(f"Cannot delete records of internal topic {topic_partition.topic}")
-        partition, replica = self.get_partition_and_leader_replica_if_local(topic_partition)
+        partition, replica = self._partitions.get_partition_and_leader_replica_if_local(topic_partition)
         offset = requested_offset
         if requested_offset == DeleteRecordsRequest.HIGH_WATERMARK:
             offset = replica.high_watermark.message_offset
@@ -137,13 +147,13 @@ class ReplicaManagerAdmin(ReplicaManagerLeadership):
         info = DescribeLogDirsResponse.LogDirInfo
         wanted = set(partitions)
         logs_by_dir: dict[str, list[Log]] = {}
-        for log in self.log_manager.all_logs:
-            logs_by_dir.setdefault(str(log.dir.parent), []).append(log)
+        for log in self._manager.log_manager.all_logs:
+            logs_by_dir.setdefault(log.parent_dir, []).append(log)
         result = {}
-        for log_dir in self.config.log_dirs:
+        for log_dir in self._manager.config.log_dirs:
             path = os.path.abspath(log_dir)
             try:
-                if not self.log_manager.is_log_dir_online(path):
+                if not self._manager.log_manager.is_log_dir_online(path):
                     raise KafkaStorageException(f"Log directory {path} is offline")
                 logs = [log for log in logs_by_dir.get(path, ()) if log.topic_partition in wanted]
                 result[path] = info(Errors.NONE, {log.topic_partition: self._replica_info(log) for log in logs})
@@ -163,7 +173,7 @@ class ReplicaManagerAdmin(ReplicaManagerLeadership):
 
         -1 when there is no such replica here or it is offline.
         """
-        replica = self.get_replica(topic_partition)
+        replica = self._partitions.get_replica(topic_partition)
         if replica is None:
             return DescribeLogDirsResponse.INVALID_OFFSET_LAG
         if is_future:

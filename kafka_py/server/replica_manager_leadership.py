@@ -12,9 +12,12 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple
 from kafka_py.common.errors import ControllerMovedException, KafkaStorageException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.leader_and_isr_response import LeaderAndIsrResponse
+from kafka_py.controller.state_change_logger import StateChangeLogger
 from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
-from kafka_py.server.replica_manager_state import FUTURE_LOCAL_REPLICA_ID, ReplicaManagerState, parent_dir
+from kafka_py.server.hosted_partitions import FUTURE_LOCAL_REPLICA_ID, OFFLINE_PARTITION, HostedPartitions
+from kafka_py.utils.concurrent import ReentrantLock
+from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -25,6 +28,12 @@ if TYPE_CHECKING:
     from kafka_py.common.requests.stop_replica_request import StopReplicaRequest
     from kafka_py.common.requests.update_metadata_request import UpdateMetadataRequest
     from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.server.high_watermark_checkpoints import HighWatermarkCheckpoints
+    from kafka_py.server.replica_manager import ReplicaManager
+    from kafka_py.utils.kafka_scheduler import Scheduler
+
+
+INITIAL_CONTROLLER_EPOCH = 1  # KafkaController.InitialControllerEpoch
 
 
 class _Order(NamedTuple):
@@ -36,7 +45,7 @@ class _Order(NamedTuple):
     offset_checkpoints: LazyOffsetCheckpoints  # each file is read once for all partitions of the request
 
 
-class ReplicaManagerLeadership(ReplicaManagerState):
+class ReplicaManagerLeadership(Logging):
     """LeaderAndIsr, StopReplica, UpdateMetadata and failed log directories: what changes the set of partitions.
 
     Locks: _replica_state_change_lock around each request as a whole -> Partition.leader_isr_update_lock. ZooKeeper
@@ -46,7 +55,29 @@ class ReplicaManagerLeadership(ReplicaManagerState):
         controller could not be told of is told again; in Kafka the LogDirFailureHandler ends with that error.
     """
 
+    logger_name: ClassVar[str] = "kafka.server.ReplicaManager"
     LOG_DIR_EVENT_RETRY_MS: ClassVar[int] = 5_000
+
+    def __init__(
+        self,
+        manager: ReplicaManager,
+        partitions: HostedPartitions,
+        checkpoints: HighWatermarkCheckpoints,
+        scheduler: Scheduler,
+    ) -> None:
+        self._manager = manager
+        self._partitions = partitions
+        self._all_partitions = partitions.pool
+        self._checkpoints = checkpoints
+        self._scheduler = scheduler
+        self._config = manager.config
+        self._local_broker_id = manager.config.broker_id
+        self.log_ident = manager.log_ident
+        self._state_change_logger = StateChangeLogger(manager.config.broker_id, in_controller_context=False)
+        self._replica_state_change_lock = ReentrantLock()
+        # epoch of the controller that last changed a leader here
+        self.controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under _replica_state_change_lock
+        self._hw_thread_initialized = False  # guarded by: _replica_state_change_lock
 
     # ---- StopReplica
 
@@ -60,7 +91,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
         logger.trace("Handling stop replica (delete=%s) for partition %s", flag, topic_partition)
         if delete_partition:
             # it stays known as offline: else the controller's next attempt would find nothing and count as success
-            if self.get_partition(topic_partition) is self.OFFLINE_PARTITION:
+            if self._all_partitions.get(topic_partition) is OFFLINE_PARTITION:
                 raise KafkaStorageException(f"Partition {topic_partition} is on an offline disk")
             removed_partition = self._all_partitions.remove(topic_partition)
             if removed_partition is not None:
@@ -78,7 +109,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
         present = {partition.topic for partition in list(self._all_partitions.values)}
         for topic in topics:
             if topic not in present:
-                self.broker_topic_stats.remove_metrics(topic)
+                self._manager.broker_topic_stats.remove_metrics(topic)
 
     def _delete_stopped(self, partitions: list[TopicPartition], response_map: dict[TopicPartition, Errors]) -> None:
         """Delete the logs, also of a partition this broker was never told of: it was down when the topic went."""
@@ -87,7 +118,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             self._log_stop_replica_failure(topic_partition, True, e)
             response_map[topic_partition] = Errors.KAFKA_STORAGE_ERROR
 
-        self.log_manager.async_delete_all(partitions, failed)
+        self._manager.log_manager.async_delete_all(partitions, failed)
         self._maybe_remove_topic_metrics({topic_partition.topic for topic_partition in partitions})
 
     def _log_stop_replica_failure(self, topic_partition: TopicPartition, delete: bool, e: Exception) -> None:
@@ -115,7 +146,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             delete_partitions = stop_replica_request.delete_partitions
             self.controller_epoch = controller_epoch
             # all fetchers first: none shall write to a log that is on its way out
-            self.replica_fetcher_manager.remove_fetcher_for_partitions(partitions)
+            self._manager.replica_fetcher_manager.remove_fetcher_for_partitions(partitions)
             for topic_partition in partitions:
                 try:
                     self.stop_replica(topic_partition, delete_partitions)
@@ -143,7 +174,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 )
                 self._state_change_logger.warn(message)
                 raise ControllerMovedException(self._state_change_logger.message_with_prefix(message))
-            deleted_partitions = self.metadata_cache.update_cache(correlation_id, update_metadata_request)
+            deleted_partitions = self._manager.metadata_cache.update_cache(correlation_id, update_metadata_request)
             self.controller_epoch = controller_epoch
             return list(deleted_partitions)
 
@@ -187,7 +218,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 controller_id,
                 self.controller_epoch,
                 correlation_id,
-                LazyOffsetCheckpoints(self.high_watermark_checkpoints),
+                LazyOffsetCheckpoints(self._checkpoints.by_directory),
             )
             partition_state = self._partitions_to_change(order, states, response_map)
             to_be_leader: dict[Partition, LeaderAndIsrRequest.PartitionState] = {}
@@ -199,13 +230,13 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             become_follower = self.make_followers(order, to_be_follower, response_map) if to_be_follower else set()
             for topic_partition in states:
                 # the partition was created here, but its log directory refused to create the replica
-                if self.get_replica(topic_partition) is None:
-                    self._all_partitions.put(topic_partition, self.OFFLINE_PARTITION)
+                if self._partitions.get_replica(topic_partition) is None:
+                    self._all_partitions.put(topic_partition, OFFLINE_PARTITION)
             # only now are all partitions there: an earlier checkpoint would lose those not yet loaded
             if not self._hw_thread_initialized:
-                self.start_high_water_marks_check_point_thread()
+                self._checkpoints.schedule(self._scheduler, self._config.replica_high_watermark_checkpoint_interval_ms)
                 self._hw_thread_initialized = True
-            self.replica_fetcher_manager.shutdown_idle_fetcher_threads()
+            self._manager.replica_fetcher_manager.shutdown_idle_fetcher_threads()
             on_leadership_change(become_leader, become_follower)
             return LeaderAndIsrResponse(Errors.NONE, response_map)
 
@@ -219,10 +250,10 @@ class ReplicaManagerLeadership(ReplicaManagerState):
         partition_state: dict[Partition, LeaderAndIsrRequest.PartitionState] = {}
         prefix = "Ignoring LeaderAndIsr request from controller %d with correlation id %d epoch %d for partition %s "
         for topic_partition, state_info in states.items():
-            partition = self.get_or_create_partition(topic_partition)
+            partition = self._all_partitions.get_and_maybe_put(topic_partition)
             base_state = state_info.base_partition_state
             who = (order.controller_id, order.correlation_id, order.epoch, topic_partition)
-            if partition is self.OFFLINE_PARTITION:
+            if partition is OFFLINE_PARTITION:
                 self._state_change_logger.warn(
                     prefix + "as the local replica for the partition is in an offline log directory", *who
                 )
@@ -262,7 +293,9 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             response_map[partition.topic_partition] = Errors.NONE
         partitions_to_make_leaders: set[Partition] = set()
         try:
-            self.replica_fetcher_manager.remove_fetcher_for_partitions({p.topic_partition for p in partition_state})
+            self._manager.replica_fetcher_manager.remove_fetcher_for_partitions(
+                {p.topic_partition for p in partition_state}
+            )
             for partition, state_info in partition_state.items():
                 self._make_one_leader(order, partition, state_info, response_map, partitions_to_make_leaders)
         except Exception as e:
@@ -333,7 +366,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             for partition, state_info in partition_state.items():
                 if self._make_one_follower(order, partition, state_info, response_map):
                     partitions_to_make_follower.add(partition)
-            self.replica_fetcher_manager.remove_fetcher_for_partitions(
+            self._manager.replica_fetcher_manager.remove_fetcher_for_partitions(
                 {p.topic_partition for p in partitions_to_make_follower}
             )
             self._trace_follower(
@@ -341,14 +374,14 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             )
             for partition in partitions_to_make_follower:
                 key = TopicPartitionOperationKey(partition.topic, partition.partition_id)
-                self.try_complete_delayed_produce(key)
-                self.try_complete_delayed_fetch(key)
+                self._manager.try_complete_delayed_produce(key)
+                self._manager.try_complete_delayed_fetch(key)
             self._trace_follower(
                 "Truncated logs and checkpointed recovery boundaries as part of become-follower request",
                 order,
                 partitions_to_make_follower,
             )
-            if self.is_shutting_down.get():
+            if self._manager.is_shutting_down.get():
                 self._trace_follower(
                     "Skipped the adding-fetcher step of the become-follower state change, since it is shutting down,",
                     order,
@@ -390,7 +423,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             base_state.controller_epoch,
         )
         try:
-            if any(b.id == base_state.leader for b in self.metadata_cache.get_alive_brokers):
+            if any(b.id == base_state.leader for b in self._manager.metadata_cache.get_alive_brokers()):
                 if partition.make_follower(
                     order.controller_id, state_info, order.correlation_id, order.offset_checkpoints
                 ):
@@ -419,9 +452,9 @@ class ReplicaManagerLeadership(ReplicaManagerState):
     def _start_fetching(self, partitions: set[Partition]) -> None:
         from kafka_py.server.abstract_fetcher_manager import BrokerAndInitialOffset
 
-        listener_name = self.config.inter_broker_listener_name
-        brokers = {b.id: b for b in self.metadata_cache.get_alive_brokers}
-        self.replica_fetcher_manager.add_fetcher_for_partitions(
+        listener_name = self._config.inter_broker_listener_name
+        brokers = {b.id: b for b in self._manager.metadata_cache.get_alive_brokers()}
+        self._manager.replica_fetcher_manager.add_fetcher_for_partitions(
             {
                 p.topic_partition: BrokerAndInitialOffset(
                     # that the leader is alive was checked when the partition was made follower
@@ -449,7 +482,7 @@ class ReplicaManagerLeadership(ReplicaManagerState):
             *who,
             e,
         )
-        directory = self.get_log_dir(partition.topic_partition)
+        directory = self._partitions.get_log_dir(partition.topic_partition)
         self.error("Error while making broker the %s for partition %s in dir %s", role, partition, directory, exc=e)
         response_map[partition.topic_partition] = Errors.KAFKA_STORAGE_ERROR
 
@@ -493,31 +526,29 @@ class ReplicaManagerLeadership(ReplicaManagerState):
 
     def handle_log_dir_failure(self, directory: str) -> None:
         """Take all replicas in `directory` (absolute path) out of service; tell the controller through ZooKeeper."""
-        if not self.log_manager.is_log_dir_online(directory):
+        if not self._manager.log_manager.is_log_dir_online(directory):
             return
         self.info("Stopping serving replicas in dir %s", directory)
         with self._replica_state_change_lock:
             new_offline_partitions = {
                 p.topic_partition
-                for p in self._non_offline_partitions_iterator
+                for p in self._partitions.non_offline_partitions()
                 if _is_in(p.get_replica(self._local_broker_id), directory)
             }
             partitions_with_offline_future_replica = {
                 p
-                for p in self._non_offline_partitions_iterator
+                for p in self._partitions.non_offline_partitions()
                 if _is_in(p.get_replica(FUTURE_LOCAL_REPLICA_ID), directory)
             }
-            self.replica_fetcher_manager.remove_fetcher_for_partitions(new_offline_partitions)
+            self._manager.replica_fetcher_manager.remove_fetcher_for_partitions(new_offline_partitions)
             for partition in partitions_with_offline_future_replica:
                 partition.remove_future_local_replica()
             for topic_partition in new_offline_partitions:
-                offline = self._all_partitions.put(topic_partition, self.OFFLINE_PARTITION)
+                offline = self._all_partitions.put(topic_partition, OFFLINE_PARTITION)
                 if offline is not None:
                     offline.remove_partition_metrics()
             self._maybe_remove_topic_metrics({tp.topic for tp in new_offline_partitions})
-            self.high_watermark_checkpoints = {
-                d: checkpoint for d, checkpoint in self.high_watermark_checkpoints.items() if d != directory
-            }
+            self._checkpoints.forget(directory)
             self.info(
                 "Broker %d stopped fetcher for partitions %s and stopped moving logs for partitions %s because they "
                 "are in the failed log directory %s.",
@@ -526,14 +557,14 @@ class ReplicaManagerLeadership(ReplicaManagerState):
                 ",".join(str(p.topic_partition) for p in partitions_with_offline_future_replica),
                 directory,
             )
-        self.log_manager.handle_log_dir_failure(directory)
+        self._manager.log_manager.handle_log_dir_failure(directory)
         self._propagate_log_dir_event()
         self.info("Stopped serving replicas in dir %s", directory)
 
     def _propagate_log_dir_event(self) -> None:  # runs on: LogDirFailureHandler, kafka-scheduler
         """Tell the controller that a directory of this broker has failed; once more after a while if that fails."""
         try:
-            self.zk_client.propagate_log_dir_event(self._local_broker_id)
+            self._manager.zk_client.propagate_log_dir_event(self._local_broker_id)
         except Exception as e:  # noqa: BLE001  whatever it is, the controller must hear of the directory in the end
             self.error(
                 "Could not tell the controller of a failed log directory, trying again in %d ms",
@@ -546,4 +577,4 @@ class ReplicaManagerLeadership(ReplicaManagerState):
 
 
 def _is_in(replica: Replica | None, directory: str) -> bool:
-    return replica is not None and replica.log is not None and parent_dir(replica.log) == directory
+    return replica is not None and replica.log is not None and replica.log.parent_dir == directory

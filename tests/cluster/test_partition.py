@@ -86,7 +86,7 @@ def test_the_only_replica_leads_and_its_high_watermark_is_the_log_end(partition:
 def test_leading_again_is_no_news(partition: Partition) -> None:
     assert make_leader(partition, [1, 2])
     assert not make_leader(partition, [1, 2, 3], epoch=2)
-    assert {r.broker_id for r in partition.assigned_replicas} == {1, 2, 3}
+    assert {r.broker_id for r in partition.assigned_replicas()} == {1, 2, 3}
     assert partition.get_leader_epoch == 2
 
 
@@ -164,7 +164,7 @@ def test_a_deposed_leader_refuses_everything(partition: Partition) -> None:
     with pytest.raises(NotLeaderForPartitionException, match="Leader not local for partition test-topic-0 on broker 1"):
         partition.append_records_to_leader(records(b"a"), True)
     with pytest.raises(NotLeaderForPartitionException):
-        _ = partition.low_watermark_if_leader
+        _ = partition.low_watermark_if_leader()
     with pytest.raises(NotLeaderForPartitionException):
         partition.delete_records_on_leader(0)
     assert partition.check_enough_replicas_reach_offset(0) == (False, Errors.NOT_LEADER_FOR_PARTITION)
@@ -260,7 +260,7 @@ def test_delete_forgets_replicas(partition: Partition) -> None:
     make_leader(partition, [1, 2])
     partition.delete()
     assert partition.leader_replica_if_local is None
-    assert partition.assigned_replicas == set()
+    assert partition.assigned_replicas() == set()
     with pytest.raises(NotLeaderForPartitionException):
         partition.append_records_to_leader(records(b"a"), True)
 
@@ -342,7 +342,7 @@ def test_a_stuck_follower_leaves_the_isr_and_the_high_watermark_moves(env: Env, 
     partition.maybe_shrink_isr(10_000)
     assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2}
     assert high_watermark(partition) == 1
-    assert env.replica_manager._isr_change_set == {TP}
+    assert env.replica_manager._isr_changes._isr_change_set == {TP}
     assert partition.is_under_replicated
 
 
@@ -510,11 +510,11 @@ def test_a_replica_that_perhaps_is_in_zookeepers_isr_holds_the_high_watermark_ba
     assert not fetched(env, partition, 2, 2)
     assert high_watermark(partition) == 1, "replica 3 may be elected, and lacks record 1"
     monkeypatch.setattr(env.zk, "conditional_update_path", write)
-    env.replica_manager._isr_change_set.clear()
+    env.replica_manager._isr_changes._isr_change_set.clear()
     partition.maybe_shrink_isr(100_000)  # takes nobody out, but looks
     assert {r.broker_id for r in partition.in_sync_replicas} == ({1, 2, 3} if has_arrived else {1, 2})
     assert high_watermark(partition) == (1 if has_arrived else 2)
-    assert env.replica_manager._isr_change_set == ({TP} if has_arrived else set())
+    assert env.replica_manager._isr_changes._isr_change_set == ({TP} if has_arrived else set())
     fetched(env, partition, 3, 2)
     assert {r.broker_id for r in partition.in_sync_replicas} == {1, 2, 3}
     assert high_watermark(partition) == 2
@@ -650,7 +650,7 @@ def test_the_low_watermark_counts_live_followers_only(env: Env, partition: Parti
     fetched(env, partition, 2, 2)
     assert partition.delete_records_on_leader(2) == 0, "the follower still has its log start at 0"
     env.metadata_cache.alive.discard(2)
-    assert partition.low_watermark_if_leader == 2
+    assert partition.low_watermark_if_leader() == 2
 
 
 def test_records_of_a_compacted_topic_are_not_deleted(env: Env, partition: Partition) -> None:
@@ -681,13 +681,13 @@ def test_the_future_replica_takes_over_when_it_has_caught_up(
     assert partition.get_replica_or_exception().log is future_log
     assert partition.get_replica_or_exception().epochs is future_log.leader_epoch_cache
     assert partition.get_replica(-3) is None
-    assert len(partition.assigned_replicas) == 1
+    assert len(partition.assigned_replicas()) == 1
 
 
 def test_the_future_replica_can_be_given_up(partition: Partition) -> None:
     make_leader(partition, [1])
     partition.maybe_create_future_replica("/another/dir")
-    assert len(partition.all_replicas) == 2
+    assert len(partition.all_replicas()) == 2
     partition.remove_future_local_replica()
     assert partition.get_replica(-3) is None
 

@@ -23,6 +23,6 @@ def env(tmp_path: pathlib.Path) -> Iterator[Env]:
 
 def test_the_directory_has_no_checkpoint_any_more(env: Env) -> None:
     """The others of the same request are led; Kafka fails for all of them."""
-    env.replica_manager.high_watermark_checkpoints = {}
+    env.replica_manager.high_watermark_checkpoints.clear()
     with pytest.raises(KafkaStorageException, match="is offline"):
         env.become_leader(TP)

@@ -130,7 +130,7 @@ class TestableSocketServer(SocketServer):
     def create_data_plane_acceptor(
         self, end_point: Any, is_privileged_listener: bool, request_channel: RequestChannel
     ) -> DataPlaneAcceptor:
-        return TestableAcceptor(*self._acceptor_arguments(end_point, is_privileged_listener, request_channel))
+        return self._new_acceptor(TestableAcceptor, end_point, is_privileged_listener, request_channel)
 
     @property
     def processor(self) -> TestableProcessor:

@@ -74,7 +74,10 @@ def kafka_config(**props: Any) -> KafkaConfig:
 class Apis:
     """The KafkaApis under test and the doubles around it."""
 
-    def __init__(self, authorizer: RecordingAuthorizer | None = None, **props: Any) -> None:
+    def __init__(
+        self, authorizer: RecordingAuthorizer | None = None, replica_manager: Any = None, admin_manager: Any = None,
+        **props: Any,
+    ) -> None:  # fmt: skip
         self.time = MockTime()
         self.config = kafka_config(**props)
         self.channel = RecordingChannel()
@@ -83,21 +86,21 @@ class Apis:
         self.metadata_cache = MetadataCache(1)
         self.appended: list[dict[str, Any]] = []
         self.fetched: list[tuple[Any, ...]] = []
-        self.replica_manager = SimpleNamespace(
+        self.replica_manager = replica_manager or SimpleNamespace(
             append_records=lambda **kwargs: self.appended.append(kwargs),
             fetch_messages=lambda *args: self.fetched.append(args),
             get_magic=lambda tp: 2,
         )
         self.controller = SimpleNamespace(is_active=True)
-        self.admin_manager = SimpleNamespace(
+        self.admin_manager = admin_manager or SimpleNamespace(
             has_delayed_topic_operations=False, await_first_metadata=lambda answer: answer()
         )
         self.txn_coordinator = SimpleNamespace()
         self.broker_topic_stats = BrokerTopicStats()
         self.apis = KafkaApis(
             cast("Any", self.channel),
-            cast("Any", self.replica_manager),
-            cast("Any", self.admin_manager),
+            self.replica_manager,
+            self.admin_manager,
             None,
             cast("Any", self.txn_coordinator),
             cast("Any", self.controller),

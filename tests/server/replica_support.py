@@ -20,6 +20,7 @@ from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndCont
 from kafka_py.log.log import Log
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.delayed_operation import DelayedOperationPurgatory
+from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 from kafka_py.server.log_read_result import FetchPartitionData
 from kafka_py.server.quota_factory import QuotaFactory
@@ -217,7 +218,6 @@ class FakeMetadataCache:
         self.alive = set(alive)
         self.updates: list[Any] = []
 
-    @property
     def get_alive_brokers(self) -> list[Any]:
         return [
             SimpleNamespace(id=i, broker_end_point=lambda _, i=i: BrokerEndPoint(i, f"host{i}", 9092))
@@ -337,15 +337,10 @@ class Env:
     ) -> Answers:
         answers = Answers()
         self.replica_manager.fetch_messages(
-            timeout,
-            replica_id,
-            min_bytes,
-            max_total,
-            hard_max_bytes_limit,
+            FetchParams(2 if hard_max_bytes_limit else 7, replica_id, timeout, min_bytes, max_total, isolation_level),
             [(tp, FetchRequest.PartitionData(offset, 0, max_bytes, epoch))],
             quota,
             answers.fetch,
-            isolation_level,
         )
         return answers
 

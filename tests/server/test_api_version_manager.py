@@ -45,4 +45,4 @@ def test_any_version_of_api_versions_is_let_in(manager: SimpleApiVersionManager)
 
 
 def test_metrics_of_the_enabled_apis(manager: SimpleApiVersionManager) -> None:
-    assert manager.new_request_metrics.apply("Produce") is not None
+    assert manager.new_request_metrics().apply("Produce") is not None

@@ -18,6 +18,7 @@ from kafka_py.server.delayed_delete_records import (
     DelayedDeleteRecordsMetrics,
     DeleteRecordsPartitionStatus,
 )
+from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.quota_factory import QuotaFactory
 from kafka_py.server.replica_manager import LogDeleteRecordsResult
 from tests.server.replica_support import Answers, Env, partition_state, records
@@ -44,9 +45,11 @@ def follow(env: Env, offset: int, log_start_offset: int = 0) -> None:
     """The follower fetches from an offset, and says where its own log starts."""
     data = FetchRequest.PartitionData(offset, log_start_offset, 1 << 20, -1)
     env.replica_manager.fetch_messages(
-        0, 2, 0, 1 << 30, False, [(TP, data)], QuotaFactory.UnboundedQuota, Answers().fetch,
-        IsolationLevel.READ_UNCOMMITTED,
-    )  # fmt: skip
+        FetchParams(7, 2, 0, 0, 1 << 30, IsolationLevel.READ_UNCOMMITTED),
+        [(TP, data)],
+        QuotaFactory.UnboundedQuota,
+        Answers().fetch,
+    )
 
 
 def delete(env: Env, offsets: dict[TopicPartition, int]) -> list[dict[TopicPartition, Response]]:
@@ -165,7 +168,7 @@ def test_offline_and_unexpected_errors(env: Env, monkeypatch: pytest.MonkeyPatch
     def fail(*_: Any) -> Any:
         raise RuntimeError("boom")
 
-    monkeypatch.setattr(env.replica_manager, "get_partition_and_leader_replica_if_local", fail)
+    monkeypatch.setattr(env.replica_manager._partitions, "get_partition_and_leader_replica_if_local", fail)
     assert only(delete(env, {ALONE: 1})) == (-1, Errors.UNKNOWN_SERVER_ERROR)
     result = LogDeleteRecordsResult(1, 1)
     assert (result.error, repr(result)) == (Errors.NONE, "LogDeleteRecordsResult(1,1,None)")

@@ -150,5 +150,5 @@ def test_expired_fetches_are_counted_by_kind(env: Env, replica_id: int, follower
 
 def test_printed_with_limits_and_partitions(env: Env) -> None:
     _, operation = waiting(env, 0, 77)
-    assert repr(operation.fetch_metadata).startswith("[minBytes: 77, maxBytes:1073741824, onlyLeader:True,")
-    assert "startOffsetMetadata: 0 [0 : 0]" in repr(operation.fetch_metadata)
+    assert repr(operation).startswith("[minBytes: 77, maxBytes:1073741824, onlyLeader:True,")
+    assert "startOffsetMetadata: 0 [0 : 0]" in repr(operation)

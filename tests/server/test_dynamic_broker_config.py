@@ -73,7 +73,7 @@ def test_the_brokers_own_setting_stands_before_the_default_before_the_file() -> 
     assert config.num_io_threads == 5
     found.update_default_config({})
     assert config.num_io_threads == 4
-    assert found.current_dynamic_broker_configs == found.current_dynamic_default_configs == {}
+    assert found.current_dynamic_broker_configs() == found.current_dynamic_default_configs() == {}
 
 
 @pytest.mark.ported("DynamicBrokerConfigTest.testReconfigurableValidation")
@@ -110,13 +110,13 @@ def test_what_is_wrong_in_zookeeper_is_left_out(caplog: pytest.LogCaptureFixture
         },
     )
     assert config.num_io_threads == 9
-    assert found.current_dynamic_broker_configs == {"num.io.threads": "9"}
+    assert found.current_dynamic_broker_configs() == {"num.io.threads": "9"}
     text = "\n".join(caplog.messages)
     assert "Dynamic broker config contains invalid values: Map(log.segment.bytes -> many)" in text
     assert "Non-dynamic configs configured in ZooKeeper will be ignored: broker.id" in text
     assert "can be dynamically updated only using listener prefix" in text
     found.update_default_config({"listeners": "PLAINTEXT://:1", "num.io.threads": "10"})
-    assert found.current_dynamic_default_configs == {"num.io.threads": "10"}
+    assert found.current_dynamic_default_configs() == {"num.io.threads": "10"}
 
 
 def test_a_refused_update_changes_nothing(caplog: pytest.LogCaptureFixture) -> None:
@@ -163,7 +163,7 @@ def test_the_newer_word_counts_whatever_its_unit() -> None:
     config, found = dynamic(log__retention__hours=1)
     found.update_broker_config(1, {"log.retention.ms": "7"})
     assert config.log_retention_time_millis == 7
-    assert "log.retention.hours" not in found.current_kafka_config.originals()
+    assert "log.retention.hours" not in found.current_kafka_config().originals()
     synonyms = DynamicBrokerConfig.broker_config_synonyms
     listener = "listener.name.secure.ssl.keystore.type"
     assert synonyms(listener, True) == [listener, "ssl.keystore.type"]

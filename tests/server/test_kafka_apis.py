@@ -64,9 +64,9 @@ def appended(error: Errors = Errors.NONE) -> dict[TopicPartition, ProduceRespons
 # -- Dispatch ----------------------------------------------------------------------------------------------------------
 
 
-def test_the_table_names_methods_and_versions_that_exist() -> None:
+def test_the_table_has_handlers_and_versions_that_exist(apis: Apis) -> None:
     for key, handler in KafkaApis.HANDLERS.items():
-        assert callable(getattr(KafkaApis, handler.name))
+        assert handler.of(apis.apis).__name__.startswith("handle_")
         assert key.oldest_version() <= handler.min_version <= handler.max_version <= key.latest_version()
 
 
@@ -182,11 +182,12 @@ def test_fetch_reads_known_topics_and_answers_both(apis: Apis) -> None:
     apis.update_metadata("t")
     assert apis.handle(fetch("t", "unknown")) is None
     [args] = apis.fetched
-    max_wait, replica, min_bytes, max_bytes, hard, infos, quota, callback, isolation = args
-    assert (max_wait, replica, min_bytes, max_bytes, hard) == (500, -1, 1, 2000, False)
+    params, infos, quota, callback = args
+    assert (params.max_wait_ms, params.replica_id, params.min_bytes, params.max_bytes) == (500, -1, 1, 2000)
+    assert not params.hard_max_bytes_limit
     assert [tp for tp, _ in infos] == [T0]
     assert not quota.is_throttled(T0)
-    assert isolation is IsolationLevel.READ_COMMITTED
+    assert params.isolation_level is IsolationLevel.READ_COMMITTED
     callback([(T0, read())])
     [response] = apis.channel.responses
     data: Any = response
@@ -200,9 +201,9 @@ def test_a_followers_fetch_is_under_the_leader_quota(apis: Apis) -> None:
     apis.update_metadata("t")
     apis.handle(fetch("t", replica=2))
     args = apis.fetched[0]
-    assert args[6] is apis.quotas.leader
+    assert args[2] is apis.quotas.leader
     apis.quotas.leader.mark_throttled("t")
-    args[7]([(T0, read())])
+    args[3]([(T0, read())])
     assert len(apis.channel.responses) == 1
     assert apis.metrics.get_sensor("LeaderReplication") is not None
 
@@ -211,7 +212,7 @@ def test_a_followers_fetch_shows_the_leaders_byte_rate_without_any_throttle(apis
     apis.update_metadata("t")
     for _ in range(2):
         apis.handle(fetch("t", replica=2))
-        apis.fetched[-1][7]([(T0, read())])
+        apis.fetched[-1][3]([(T0, read())])
     rate = apis.metrics.metric(apis.metrics.metric_name("byte-rate", "LeaderReplication", ""))
     assert rate is not None
     assert rate.metric_value() == 0
@@ -223,8 +224,8 @@ def test_old_fetch_versions_have_a_hard_limit_and_get_old_records(apis: Apis) ->
     for version, magic in ((0, 0), (1, 0), (2, 1), (3, 1), (4, 2)):
         apis.handle(fetch("t", version=version))
         args = apis.fetched[-1]
-        assert args[4] is (version <= 2)
-        args[7]([(T0, read(records))])
+        assert args[0].hard_max_bytes_limit is (version <= 2)
+        args[3]([(T0, read(records))])
         response: Any = apis.channel.responses[-1]
         [data] = response.response_data().values()
         assert {batch.magic() for batch in data.records.batches()} == {magic}
@@ -239,7 +240,7 @@ def test_a_partition_that_cannot_be_converted_has_an_error_of_its_own(apis: Apis
         SimpleRecord(0, b"k", b"v"), initial_offset=3, compression_type=CompressionType.ZSTD
     )
     # on the thread of a producer, whose append ended the waiting
-    apis.fetched[0][7]([(T0, read(new)), (other, read(old))])
+    apis.fetched[0][3]([(T0, read(new)), (other, read(old))])
     [response] = apis.channel.responses
     data: Any = response
     assert {tp: p.error for tp, p in data.response_data().items()} == {
@@ -258,7 +259,7 @@ def test_what_goes_wrong_with_a_fetch_concerns_its_sender_only(apis: Apis, monke
     monkeypatch.setattr(MemoryRecords, "down_convert", damaged)
     apis.handle(fetch("t", version=3))
     # on the thread of a producer, whose append ended the waiting
-    apis.fetched[0][7]([(T0, read(MemoryRecords.with_records(SimpleRecord(0, b"k", b"v"), initial_offset=3)))])
+    apis.fetched[0][3]([(T0, read(MemoryRecords.with_records(SimpleRecord(0, b"k", b"v"), initial_offset=3)))])
     assert [r.error_counts() for r in apis.channel.responses] == [{Errors.UNKNOWN_SERVER_ERROR: 1}]
 
 
@@ -388,7 +389,7 @@ def test_metadata_of_all_topics_and_of_none(apis: Apis) -> None:
 
 def test_unknown_topics_are_created_where_that_is_allowed(apis: Apis, monkeypatch: pytest.MonkeyPatch) -> None:
     created: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(apis.apis._admin_zk_client, "create_topic", lambda *args: created.append(args))
+    monkeypatch.setattr(apis.apis.metadata._admin_zk_client, "create_topic", lambda *args: created.append(args))
     apis.update_metadata("a")
     errors = {t.topic: t.error for t in apis.handle(metadata(4, ["a", "new"])).topic_metadata()}
     assert errors == {"a": Errors.NONE, "new": Errors.LEADER_NOT_AVAILABLE}
@@ -411,7 +412,7 @@ def test_what_auto_creation_runs_into(
     def fail(*args: Any) -> None:
         raise raised
 
-    monkeypatch.setattr(apis.apis._admin_zk_client, "create_topic", fail)
+    monkeypatch.setattr(apis.apis.metadata._admin_zk_client, "create_topic", fail)
     [topic] = apis.handle(metadata(4, ["x"])).topic_metadata()
     assert topic.error is error
 
@@ -567,7 +568,7 @@ def test_a_delayed_answer_that_fails_is_an_error_response(apis: Apis, monkeypatc
     waiting: list[Callable[[], None]] = []
     apis.admin_manager.await_first_metadata = waiting.append
     assert apis.handle(metadata(4, ["t"])) is None
-    monkeypatch.setattr(apis.apis, "_get_topic_metadata", lambda *args: 1 / 0)
+    monkeypatch.setattr(apis.apis.metadata, "_get_topic_metadata", lambda *args: 1 / 0)
     [answer] = waiting
     answer()
     assert apis.channel.responses[-1].error_counts() == {Errors.UNKNOWN_SERVER_ERROR: 1}

@@ -65,11 +65,10 @@ class Worker:
 
 
 def prepared(*refused: Operation) -> Apis:
-    made = Apis(RecordingAuthorizer(*refused) if refused else None)
-    made.update_metadata("t")
     worker: Any = Worker()
+    made = Apis(RecordingAuthorizer(*refused) if refused else None, worker, worker)
+    made.update_metadata("t")
     made.controller.topic_deletion_manager = worker
-    made.apis.admin_manager = made.apis.replica_manager = worker
     return made
 
 
@@ -179,7 +178,7 @@ def test_groups_have_no_configs(apis: Apis) -> None:
     response = apis.handle(DescribeConfigsRequest.Builder([group]).build())
     assert response.configs()[group].error.error() is Errors.INVALID_REQUEST
     with pytest.raises(InvalidRequestException):
-        apis.apis._configs_authorization_api_error(None, group)  # type: ignore[arg-type]
+        apis.apis.admin._configs_authorization_api_error(None, group)  # type: ignore[arg-type]
 
 
 def test_describe_log_dirs(apis: Apis) -> None:

@@ -164,7 +164,7 @@ def test_failing_generation_is_told(servers: Any, zk: FakeZk, monkeypatch: pytes
 def test_what_is_registered(servers: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     server = servers(listeners="PLAINTEXT://:0", broker__rack="r")
     server.socket_server = SimpleNamespace(bound_port=lambda name: 4711)
-    monkeypatch.setattr("kafka_py.server.kafka_server_identity._canonical_host_name", lambda: "me.example")
+    monkeypatch.setattr("kafka_py.server.kafka_server._canonical_host_name", lambda: "me.example")
     info = server.create_broker_info()
     [end_point] = info.broker.end_points
     assert (end_point.host, end_point.port) == ("me.example", 4711)

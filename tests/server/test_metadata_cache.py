@@ -73,11 +73,11 @@ def test_a_leader_without_the_listener() -> None:
 @pytest.mark.ported("MetadataCacheTest.getAliveBrokersShouldNotBeMutatedByUpdateCache")
 def test_what_was_handed_out_does_not_change() -> None:
     found = cache(("t",), brokers=(0, 1, 2))
-    before = found.get_alive_brokers
+    before = found.get_alive_brokers()
     snapshot = found._snapshot
     found.update_cache(1, update_metadata(("t", "u"), brokers=(0,)))
     assert [b.id for b in sorted(before, key=lambda b: b.id)] == [0, 1, 2]
-    assert [b.id for b in found.get_alive_brokers] == [0]
+    assert [b.id for b in found.get_alive_brokers()] == [0]
     assert set(snapshot.cache) == {"t"}
     assert found.get_all_topics() == {"t", "u"}
 
@@ -95,7 +95,7 @@ def test_small_look_ups() -> None:
     assert found.get_partition_leader_endpoint("t", 0, PLAINTEXT) == Node(2, "broker2", 9092)
     assert found.get_partition_leader_endpoint("t", 0, SSL) == Node.no_node()
     assert found.get_partition_leader_endpoint("u", 0, PLAINTEXT) is None
-    assert found.get_alive_brokers[0].rack in ("rack1", "rack2")
+    assert found.get_alive_brokers()[0].rack in ("rack1", "rack2")
     assert cache((), controller=-1).get_controller_id() is None
 
 

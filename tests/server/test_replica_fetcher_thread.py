@@ -31,6 +31,7 @@ from kafka_py.server.abstract_fetcher_manager import (
     FailedPartitions,
 )
 from kafka_py.server.abstract_fetcher_thread import PartitionFetchState
+from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.fetch_session import FetchManager, FetchSessionCache
 from kafka_py.server.quota_factory import QuotaFactory
 from kafka_py.server.replica_fetcher_blocking_send import BlockingSend
@@ -90,15 +91,10 @@ class Link(BlockingSend):
         context.foreach_partition(lambda tp, data: wanted.append((tp, data)))
         answers = Answers()
         self.leader.replica_manager.fetch_messages(
-            0,
-            FOLLOWER,
-            1,
-            1 << 20,
-            False,
+            FetchParams(7, FOLLOWER, 0, 1, 1 << 20, request.isolation_level()),
             wanted,
             QuotaFactory.UnboundedQuota,
             answers.fetch,
-            request.isolation_level(),
         )
         return context.update_and_generate_response_data(
             {

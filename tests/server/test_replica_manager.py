@@ -28,7 +28,9 @@ from kafka_py.common.requests.update_metadata_request import UpdateMetadataReque
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
 from kafka_py.server.delayed_produce import DelayedProduce
+from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.replica_manager import ReplicaManager
+from kafka_py.server.replica_manager_leadership import ReplicaManagerLeadership
 from tests.server.replica_support import Answers, Env, records
 
 TP = TopicPartition("test-topic", 0)
@@ -277,15 +279,7 @@ def test_an_error_and_an_empty_request_are_answered_at_once(env: Env) -> None:
     assert env.fetch(TP, 0, min_bytes=1).fetch_data.error is Errors.UNKNOWN_TOPIC_OR_PARTITION
     answers = Answers()
     env.replica_manager.fetch_messages(
-        1000,
-        -1,
-        1,
-        1000,
-        False,
-        [],
-        cast("Any", None),
-        answers.fetch,
-        IsolationLevel.READ_UNCOMMITTED,
+        FetchParams(7, -1, 1000, 1, 1000, IsolationLevel.READ_UNCOMMITTED), [], cast("Any", None), answers.fetch
     )
     assert answers.fetched == [[]]
 
@@ -305,15 +299,10 @@ def test_the_first_batch_comes_even_if_it_is_too_large(env: Env) -> None:
     from kafka_py.server.quota_factory import QuotaFactory
 
     env.replica_manager.fetch_messages(
-        1000,
-        -1,
-        0,
-        10,
-        False,
+        FetchParams(7, -1, 1000, 0, 10, IsolationLevel.READ_UNCOMMITTED),
         [(tp, FetchRequest.PartitionData(0, 0, 10)) for tp in (TP, TP1)],
         QuotaFactory.UnboundedQuota,
         answers.fetch,
-        IsolationLevel.READ_UNCOMMITTED,
     )
     assert [data.records.size_in_bytes() for _, data in answers.fetched[0]] == [size, 0]
 
@@ -515,7 +504,9 @@ def test_an_error_of_one_checkpoint_is_logged(env: Env, monkeypatch: pytest.Monk
 
     monkeypatch.setattr(checkpoint, "write_current", fail)
     errors: list[str] = []
-    monkeypatch.setattr(env.replica_manager, "error", lambda msg, *args, exc=None: errors.append(msg % args))
+    monkeypatch.setattr(
+        env.replica_manager._checkpoints, "error", lambda msg, *args, exc=None: errors.append(msg % args)
+    )
     env.replica_manager.checkpoint_high_watermarks()
     assert len(errors) == 1
     assert "Error while writing to highwatermark file in directory" in errors[0]
@@ -604,11 +595,11 @@ def test_the_controller_hears_of_a_failed_directory_when_zookeeper_is_back(
         patch.setattr(env.zk, "propagate_log_dir_event", away)
         manager.handle_log_dir_failure(str(tmp_path))
         assert manager.get_partition(TP) is manager.OFFLINE_PARTITION
-        env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+        env.time.sleep(ReplicaManagerLeadership.LOG_DIR_EVENT_RETRY_MS)
     assert env.zk.log_dir_events == []
-    env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+    env.time.sleep(ReplicaManagerLeadership.LOG_DIR_EVENT_RETRY_MS)
     assert env.zk.log_dir_events == [1]
-    env.time.sleep(manager.LOG_DIR_EVENT_RETRY_MS)
+    env.time.sleep(ReplicaManagerLeadership.LOG_DIR_EVENT_RETRY_MS)
     assert env.zk.log_dir_events == [1], "told once"
 
 
