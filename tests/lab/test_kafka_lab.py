@@ -142,12 +142,12 @@ def test_how_a_process_has_ended(tmp_path: pathlib.Path) -> None:
 
 def test_a_process_is_stopped_and_can_be_ended_all_the_same(tmp_path: pathlib.Path) -> None:
     process = LocalProcess("stopped", ["sleep", "60"], tmp_path, {})
-    assert not process.is_stopped
+    seen = [process.is_stopped]
     process.signal(signal.SIGSTOP)
     while not process.is_stopped:
         assert process.is_running
     assert process.stop() == -signal.SIGTERM
-    assert not process.is_stopped
+    assert [*seen, process.is_stopped] == [False, False]
 
 
 @pytest.mark.parametrize(

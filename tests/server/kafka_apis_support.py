@@ -99,8 +99,8 @@ class Apis:
         self.broker_topic_stats = BrokerTopicStats()
         self.apis = KafkaApis(
             cast("Any", self.channel),
-            self.replica_manager,
-            self.admin_manager,
+            cast("Any", self.replica_manager),
+            cast("Any", self.admin_manager),
             None,
             cast("Any", self.txn_coordinator),
             cast("Any", self.controller),

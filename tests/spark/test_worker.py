@@ -63,8 +63,13 @@ def test_a_worker_says_nothing_when_spark_has_gone_first() -> None:
 
 def test_a_worker_looks_through_its_modules_for_garbage_once(monkeypatch: pytest.MonkeyPatch) -> None:
     done: list[str] = []
-    monkeypatch.setattr(worker.gc, "collect", lambda: done.append("collect") or 3)
-    monkeypatch.setattr(worker.gc, "freeze", lambda: done.append("freeze"))
+
+    def collect() -> int:
+        done.append("collect")
+        return 3
+
+    monkeypatch.setattr(gc, "collect", collect)
+    monkeypatch.setattr(gc, "freeze", lambda: done.append("freeze"))
     daemon: Any = module("pyspark.daemon", traceback=traceback, gc=gc)
     worker.set_up(daemon)
     assert [daemon.gc.collect() for _ in range(3)] == [3, 3, 3]
