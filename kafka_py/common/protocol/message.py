@@ -23,7 +23,7 @@ from kafka_py.common.protocol.message_layout import Layout
 from kafka_py.common.protocol.types.field import NO_DEFAULT, Field
 from kafka_py.common.protocol.types.raw_tagged_field import RawTaggedField
 from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.schema_compiler import FAILURES
+from kafka_py.common.protocol.types.schema_compiler import FAILURES, Reader, Writer
 from kafka_py.common.protocol.types.struct import Struct, show
 from kafka_py.common.protocol.types.tagged_fields import TaggedFields
 from kafka_py.common.protocol.types.type import Parts
@@ -46,6 +46,8 @@ class MessageType(type):
     FLEXIBLE: int
     BARE: bool
     _schemas: dict[tuple[int, bool], Schema]
+    _readers: dict[int, Reader]  # by version, as the writers
+    _writers: dict[int, Writer]
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *,
@@ -68,6 +70,8 @@ class MessageType(type):
         cls = super().__new__(mcs, name, bases, namespace)
         cls.FIELDS = (*inherited, *(spec for _, spec in own))
         cls._schemas = {}
+        cls._readers = {}
+        cls._writers = {}
         for base in declared:
             arguments = {**base.ARGUMENTS, **arguments}
         cls.ARGUMENTS = arguments
@@ -167,23 +171,28 @@ class Message(metaclass=MessageType):
     def read(cls, buffer: Any, version: int) -> tuple[Self, int]:
         """The message at the start of a buffer and where it ends; SchemaException if the bytes do not fit."""
         view = buffer if type(buffer) is memoryview else memoryview(buffer)
-        schema = cls.schema(version)
-        message: Self
+        reader = cls._readers.get(version)
+        if reader is None:
+            reader = cls._readers[version] = cls.schema(version).message_reader()
         try:
-            message, end = schema.message_reader()(view, 0)
+            return reader(view, 0)
         except FAILURES:
+            schema = cls.schema(version)
             found, end = schema.read_at(view, 0)  # says what is wrong with the bytes
-            message = schema.layout.from_struct(found)
-        return message, end
+            return schema.layout.from_struct(found), end
 
     def write(self, out: Parts, version: int) -> None:
         """Append the message's bytes at a version; SchemaException if a value does not fit."""
-        schema = type(self).schema(version)
+        cls = type(self)
+        writer = cls._writers.get(version)
+        if writer is None:
+            writer = cls._writers[version] = cls.schema(version).message_writer()
         length = len(out)
         try:
-            schema.message_writer()(out.append, self)
+            writer(out.append, self)
         except FAILURES:
             del out[length:]
+            schema = cls.schema(version)
             schema.write_walking(out, schema.layout.to_struct(schema, self))
 
     def struct_at(self, version: int) -> Struct:
