@@ -14,7 +14,7 @@ Read next: common/requests/heartbeat_request.py; common/requests/request_message
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from kafka_py.common.protocol.errors import Errors
@@ -45,6 +45,8 @@ class MessageType(type):
     LATEST: int
     FLEXIBLE: int
     BARE: bool
+    ERROR: FieldSpec | None  # the field with the message's own error code
+    ERROR_HOLDERS: tuple[str, ...]  # the fields whose messages have error codes
     _schemas: dict[tuple[int, bool], Schema]
     _readers: dict[int, Reader]  # by version, as the writers
     _writers: dict[int, Writer]
@@ -69,6 +71,9 @@ class MessageType(type):
             namespace["API_KEY"] = key
         cls = super().__new__(mcs, name, bases, namespace)
         cls.FIELDS = (*inherited, *(spec for _, spec in own))
+        held = ((spec.name, spec.nested()) for spec in cls.FIELDS)
+        cls.ERROR_HOLDERS = tuple(n for n, nested in held if nested and (nested.ERROR or nested.ERROR_HOLDERS))
+        cls.ERROR = next((spec for spec in cls.FIELDS if spec.name == "error_code"), None)
         cls._schemas = {}
         cls._readers = {}
         cls._writers = {}
@@ -164,6 +169,7 @@ class Message(metaclass=MessageType):
     """A struct of some protocol: its fields are attributes."""
 
     FIELDS: ClassVar[tuple[FieldSpec, ...]]
+    ERROR: ClassVar[FieldSpec | None]
     LATEST: ClassVar[int]
     FLEXIBLE: ClassVar[int]
 
@@ -206,17 +212,17 @@ class Message(metaclass=MessageType):
         found: dict[int, RawTaggedField] | None = getattr(self, "unknown_tags", None)
         return found or {}
 
-    def error_codes(self) -> Iterator[int]:
-        """Every error code in the message and in its nested messages; of those that some version lacks only errors."""
-        for spec in type(self).FIELDS:
-            if spec.name == "error_code":
-                code = getattr(self, spec.name)
-                if code or not spec.since:
-                    yield code
-            elif spec.nested() is not None:
-                value = getattr(self, spec.name)
-                for item in value if isinstance(value, list) else () if value is None else (value,):
-                    yield from item.error_codes()
+    def add_error_codes(self, codes: list[int]) -> None:
+        """Append the error codes of the message and of its nested messages; no 0 of one that some version lacks."""
+        cls = type(self)
+        if cls.ERROR is not None:
+            code = getattr(self, "error_code")  # noqa: B009 -- the type checker knows it of no message in general
+            if code or not cls.ERROR.since:
+                codes.append(code)
+        for name in cls.ERROR_HOLDERS:
+            value = getattr(self, name)
+            for item in value if isinstance(value, list) else () if value is None else (value,):
+                item.add_error_codes(codes)
 
     def __eq__(self, other: object) -> bool:
         cls = type(self)
