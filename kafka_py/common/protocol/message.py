@@ -14,7 +14,7 @@ Read next: common/requests/heartbeat_request.py; common/requests/request_message
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, ClassVar, Self, dataclass_transform
 
 from kafka_py.common.protocol.errors import Errors
@@ -23,7 +23,7 @@ from kafka_py.common.protocol.message_layout import Layout
 from kafka_py.common.protocol.types.field import NO_DEFAULT, Field
 from kafka_py.common.protocol.types.raw_tagged_field import RawTaggedField
 from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.schema_compiler import FAILURES
+from kafka_py.common.protocol.types.schema_compiler import FAILURES, Reader, Writer
 from kafka_py.common.protocol.types.struct import Struct, show
 from kafka_py.common.protocol.types.tagged_fields import TaggedFields
 from kafka_py.common.protocol.types.type import Parts
@@ -45,7 +45,11 @@ class MessageType(type):
     LATEST: int
     FLEXIBLE: int
     BARE: bool
+    ERROR: FieldSpec | None  # the field with the message's own error code
+    ERROR_HOLDERS: tuple[str, ...]  # the fields whose messages have error codes
     _schemas: dict[tuple[int, bool], Schema]
+    _readers: dict[int, Reader]  # by version, as the writers
+    _writers: dict[int, Writer]
 
     def __new__(
         mcs, name: str, bases: tuple[type, ...], namespace: dict[str, Any], *,
@@ -67,7 +71,12 @@ class MessageType(type):
             namespace["API_KEY"] = key
         cls = super().__new__(mcs, name, bases, namespace)
         cls.FIELDS = (*inherited, *(spec for _, spec in own))
+        held = ((spec.name, spec.nested()) for spec in cls.FIELDS)
+        cls.ERROR_HOLDERS = tuple(n for n, nested in held if nested and (nested.ERROR or nested.ERROR_HOLDERS))
+        cls.ERROR = next((spec for spec in cls.FIELDS if spec.name == "error_code"), None)
         cls._schemas = {}
+        cls._readers = {}
+        cls._writers = {}
         for base in declared:
             arguments = {**base.ARGUMENTS, **arguments}
         cls.ARGUMENTS = arguments
@@ -160,6 +169,7 @@ class Message(metaclass=MessageType):
     """A struct of some protocol: its fields are attributes."""
 
     FIELDS: ClassVar[tuple[FieldSpec, ...]]
+    ERROR: ClassVar[FieldSpec | None]
     LATEST: ClassVar[int]
     FLEXIBLE: ClassVar[int]
 
@@ -167,23 +177,28 @@ class Message(metaclass=MessageType):
     def read(cls, buffer: Any, version: int) -> tuple[Self, int]:
         """The message at the start of a buffer and where it ends; SchemaException if the bytes do not fit."""
         view = buffer if type(buffer) is memoryview else memoryview(buffer)
-        schema = cls.schema(version)
-        message: Self
+        reader = cls._readers.get(version)
+        if reader is None:
+            reader = cls._readers[version] = cls.schema(version).message_reader()
         try:
-            message, end = schema.message_reader()(view, 0)
+            return reader(view, 0)
         except FAILURES:
+            schema = cls.schema(version)
             found, end = schema.read_at(view, 0)  # says what is wrong with the bytes
-            message = schema.layout.from_struct(found)
-        return message, end
+            return schema.layout.from_struct(found), end
 
     def write(self, out: Parts, version: int) -> None:
         """Append the message's bytes at a version; SchemaException if a value does not fit."""
-        schema = type(self).schema(version)
+        cls = type(self)
+        writer = cls._writers.get(version)
+        if writer is None:
+            writer = cls._writers[version] = cls.schema(version).message_writer()
         length = len(out)
         try:
-            schema.message_writer()(out.append, self)
+            writer(out.append, self)
         except FAILURES:
             del out[length:]
+            schema = cls.schema(version)
             schema.write_walking(out, schema.layout.to_struct(schema, self))
 
     def struct_at(self, version: int) -> Struct:
@@ -197,17 +212,17 @@ class Message(metaclass=MessageType):
         found: dict[int, RawTaggedField] | None = getattr(self, "unknown_tags", None)
         return found or {}
 
-    def error_codes(self) -> Iterator[int]:
-        """Every error code in the message and in its nested messages; of those that some version lacks only errors."""
-        for spec in type(self).FIELDS:
-            if spec.name == "error_code":
-                code = getattr(self, spec.name)
-                if code or not spec.since:
-                    yield code
-            elif spec.nested() is not None:
-                value = getattr(self, spec.name)
-                for item in value if isinstance(value, list) else () if value is None else (value,):
-                    yield from item.error_codes()
+    def add_error_codes(self, codes: list[int]) -> None:
+        """Append the error codes of the message and of its nested messages; no 0 of one that some version lacks."""
+        cls = type(self)
+        if cls.ERROR is not None:
+            code = getattr(self, "error_code")  # noqa: B009 -- the type checker knows it of no message in general
+            if code or not cls.ERROR.since:
+                codes.append(code)
+        for name in cls.ERROR_HOLDERS:
+            value = getattr(self, name)
+            for item in value if isinstance(value, list) else () if value is None else (value,):
+                item.add_error_codes(codes)
 
     def __eq__(self, other: object) -> bool:
         cls = type(self)

@@ -86,10 +86,9 @@ def _to_struct(type_: Type, value: Any) -> Any:
         return None if value is None else [_to_struct(type_.type, item) for item in value]
     if not isinstance(type_, Schema) or value is None:
         return value
-    layout = type_.layout
-    return Struct(type_, [_to_struct(type_.fields[0].definition.type, value), {}]) if layout is Unboxed else (
-        layout.to_struct(type_, value)
-    )  # fmt: skip
+    if type_.layout is Unboxed:
+        return Struct(type_, [_to_struct(type_.fields[0].definition.type, value), {}])
+    return type_.layout.to_struct(type_, value)
 
 
 def _from_struct(type_: Type, value: Any) -> Any:
@@ -97,7 +96,6 @@ def _from_struct(type_: Type, value: Any) -> Any:
         return None if value is None else [_from_struct(type_.type, item) for item in value]
     if not isinstance(type_, Schema):
         return value
-    layout = type_.layout
-    return _from_struct(type_.fields[0].definition.type, value.values[0]) if layout is Unboxed else (
-        layout.from_struct(value)
-    )  # fmt: skip
+    if type_.layout is Unboxed:
+        return _from_struct(type_.fields[0].definition.type, value.values[0])
+    return type_.layout.from_struct(value)

@@ -30,4 +30,6 @@ class ResponseMessage(AbstractResponse, Message):
         return [b"".join(out)]
 
     def error_counts(self) -> dict[Errors, int]:
-        return self.error_counts_of(Errors.for_code(code) for code in self.error_codes())
+        codes: list[int] = []
+        self.add_error_codes(codes)
+        return {Errors.for_code(code): codes.count(code) for code in dict.fromkeys(codes)}
