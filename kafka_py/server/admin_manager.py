@@ -1,7 +1,7 @@
 """Creates, grows and deletes topics for the admin APIs, and waits until the cluster knows.
 
 Mirrors: core/src/main/scala/kafka/server/AdminManager.scala @ 1.1.1
-Read next: admin_manager_configs.py (the rest of this class)
+Read next: config_helper.py (its part for configurations)
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
 from kafka_py.log.log_config import LogConfig
-from kafka_py.server.admin_manager_configs import AdminManagerConfigs, properties
+from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.config_helper import ConfigHelper, properties
 from kafka_py.server.delayed_create_partitions import CreatePartitionsMetadata, DelayedCreatePartitions
 from kafka_py.server.delayed_delete_topics import DelayedDeleteTopics, DeleteTopicMetadata
 from kafka_py.server.delayed_metadata import DelayedMetadata
 from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
 from kafka_py.server.delayed_operation_key import TopicKey
 from kafka_py.server.kafka_config import KafkaConfig
-from kafka_py.server.policy.alter_config_policy import AlterConfigPolicy
 from kafka_py.server.policy.create_topic_policy import CreateTopicPolicy
 from kafka_py.utils.core_utils import swallow
 from kafka_py.zk.admin_zk_client import AdminZkClient
@@ -41,7 +41,10 @@ from kafka_py.zk.admin_zk_client import AdminZkClient
 if TYPE_CHECKING:
     from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.network.listener_name import ListenerName
+    from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
+    from kafka_py.common.requests.describe_configs_response import DescribeConfigsResponse
     from kafka_py.common.requests.new_partitions import NewPartitions
+    from kafka_py.common.requests.resource import Resource
     from kafka_py.server.metadata_cache import MetadataCache
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
@@ -54,7 +57,7 @@ FIRST_METADATA_MAX_WAIT_MS = 5000
 _FIRST_METADATA = TopicKey("")  # the name of no topic
 
 
-class AdminManager(AdminManagerConfigs):
+class AdminManager(KafkaMetricsGroup):
     """Does the work behind CreateTopics, CreatePartitions and DeleteTopics, on the controller's broker.
 
     Mirrors: kafka.server.AdminManager
@@ -78,10 +81,7 @@ class AdminManager(AdminManagerConfigs):
             KafkaConfig.CREATE_TOPIC_POLICY_CLASS_NAME_PROP,
             CreateTopicPolicy,  # type: ignore[type-abstract]  # stands for its subclasses
         )
-        self._alter_config_policy = config.get_configured_instance(
-            KafkaConfig.ALTER_CONFIG_POLICY_CLASS_NAME_PROP,
-            AlterConfigPolicy,  # type: ignore[type-abstract]  # stands for its subclasses
-        )
+        self._config_helper = ConfigHelper(self.log_ident, config, self._admin_zk_client)
 
     @property
     def has_delayed_topic_operations(self) -> bool:
@@ -281,9 +281,21 @@ class AdminManager(AdminManagerConfigs):
             return Errors.for_exception(e)
         return Errors.NONE
 
+    def describe_configs(
+        self, resource_to_config_names: Mapping[Resource, set[str] | None], include_synonyms: bool
+    ) -> dict[Resource, DescribeConfigsResponse.Config]:
+        """The settings wanted of each resource, None for all; what is wrong with a resource becomes its answer."""
+        return self._config_helper.describe_configs(resource_to_config_names, include_synonyms)
+
+    def alter_configs(
+        self, configs: Mapping[Resource, AlterConfigsRequest.Config], validate_only: bool
+    ) -> dict[Resource, ApiError]:
+        """Replace all settings of topics, of this broker, or (empty name) of all brokers; or just check them."""
+        return self._config_helper.alter_configs(configs, validate_only)
+
     def shutdown(self) -> None:
         """End the purgatory and the policies."""
         self._topic_purgatory.shutdown()
-        for policy in (self._create_topic_policy, self._alter_config_policy):
-            if policy is not None:
-                swallow(policy.close, self)
+        if self._create_topic_policy is not None:
+            swallow(self._create_topic_policy.close, self)
+        self._config_helper.close()

@@ -138,7 +138,7 @@ class ServerOfPools(Protocol):
         """The options now."""
 
     @property
-    def data_plane_request_handler_pool(self) -> ResizablePool | None:
+    def request_handler_pool(self) -> ResizablePool | None:
         """The handlers, once they are started."""
 
     @property
@@ -204,8 +204,8 @@ class DynamicThreadPool:
         """Resize the pools whose size has changed."""
         server = self._server
         new, old = new_config, old_config
-        if new.num_io_threads != old.num_io_threads and server.data_plane_request_handler_pool is not None:
-            server.data_plane_request_handler_pool.resize_thread_pool(new.num_io_threads)
+        if new.num_io_threads != old.num_io_threads and server.request_handler_pool is not None:
+            server.request_handler_pool.resize_thread_pool(new.num_io_threads)
         if new.num_replica_fetchers != old.num_replica_fetchers and server.replica_manager is not None:
             server.replica_manager.replica_fetcher_manager.resize_thread_pool(new.num_replica_fetchers)
         if (

@@ -1,7 +1,7 @@
 """CreatePartitions, DeleteRecords, DescribeConfigs, AlterConfigs and DescribeLogDirs.
 
 Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (these handlers)
-Read next: server/admin_manager.py, server/admin_manager_configs.py, server/replica_manager_admin.py
+Read next: server/admin_manager.py, server/config_helper.py, server/replica_manager_admin.py
 """
 
 from __future__ import annotations

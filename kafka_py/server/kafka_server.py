@@ -403,7 +403,7 @@ class KafkaServer(KafkaMetricsGroup):
         """Metadata, sockets (no request is read before the end of start-up), replicas, registration, controller."""
         config = self.config
         assert self.metrics is not None
-        self.metadata_cache = MetadataCache(config.broker_id)
+        self.metadata_cache = MetadataCache.zk_metadata_cache(config.broker_id)
         self.api_version_manager = SimpleApiVersionManager("broker", KafkaApis.HANDLERS)
         self.credential_provider = CredentialProvider([m.mechanism_name() for m in ScramMechanism])
         self.socket_server = SocketServer(

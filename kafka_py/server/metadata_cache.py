@@ -277,8 +277,7 @@ class MetadataCache(Logging):
         """Whether there is such a partition."""
         return self.get_partition_info(tp.topic, tp.partition) is not None
 
-    # Name of the 3.x factory for the ZooKeeper form of the cache.
     @classmethod
     def zk_metadata_cache(cls, broker_id: int) -> MetadataCache:
-        """A cache fed by UpdateMetadata requests (3.6 has the other kind too, fed by the metadata log)."""
+        """A cache fed by UpdateMetadata requests: what makes one in 3.6, which has one fed by the metadata log, too."""
         return cls(broker_id)

@@ -13,6 +13,10 @@ from kafka_py.common.record.buffer_supplier import BufferSupplier
 class RequestLocal:
     """Holds things that live as long as one request and belong to one thread.
 
+    KafkaApis gets it with each request and passes it on to nobody: 3.7.1's appends take buffers for unpacking from it,
+    and its coordinators append in a callback (KafkaRequestHandler.wrap_async_callback). It idles until transactions
+    verify their partitions.
+
     Mirrors: kafka.server.RequestLocal @ 3.7.1
     """
 

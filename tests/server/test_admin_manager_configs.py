@@ -60,7 +60,7 @@ class Admin:
             self.config, cast("Any", SimpleNamespace()), MetadataCache(1), cast("Any", SimpleNamespace())
         )
         self.zk = FakeAdminZk()
-        self.manager._admin_zk_client = cast("Any", self.zk)
+        self.manager._config_helper._admin_zk_client = cast("Any", self.zk)
 
     def describe(
         self, resource: Resource, *names: str, synonyms: bool = True

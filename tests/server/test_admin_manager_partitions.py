@@ -71,7 +71,7 @@ class Admin:
             kafka_config(**props), cast("Any", SimpleNamespace()), self.cache, cast("Any", self.zk)
         )
         self.admin_zk = FakeAdminZk(self.zk)
-        self.manager._admin_zk_client = self.admin_zk
+        self.manager._admin_zk_client = self.manager._config_helper._admin_zk_client = self.admin_zk
         self.answers: list[dict[str, ApiError]] = []
 
     def grow(

@@ -179,7 +179,7 @@ def test_thread_pools_grow_and_shrink_by_a_factor_of_two() -> None:
     resized: list[int] = []
     config, found = dynamic(num__io__threads=8)
     server: Any = SimpleNamespace(
-        config=config, data_plane_request_handler_pool=SimpleNamespace(resize_thread_pool=resized.append)
+        config=config, request_handler_pool=SimpleNamespace(resize_thread_pool=resized.append)
     )
     found.add_broker_reconfigurable(DynamicThreadPool(server))
     found.update_broker_config(1, {"num.io.threads": "16"})

@@ -258,7 +258,7 @@ def test_startup_order() -> None:
             "QuotaFactory.instantiate",
             "LogManager.apply",
             "log_manager.startup",
-            "MetadataCache",
+            "MetadataCache.zk_metadata_cache",
             "SocketServer",
             "replica_manager.startup",
             "zk_client.register_broker_in_zk",

@@ -1,13 +1,14 @@
 """Tells and changes the configuration of topics and brokers.
 
-Mirrors: core/src/main/scala/kafka/server/AdminManager.scala @ 1.1.1 (describeConfigs, alterConfigs and their helpers)
+Mirrors: core/src/main/scala/kafka/server/AdminManager.scala @ 1.1.1 (describeConfigs, alterConfigs and their helpers;
+         since 2.8 the first is ConfigHelper's)
 Read next: server/dynamic_config_manager.py (how a change reaches the brokers), server/dynamic_broker_config.py
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka_py.common.config.config_def import ConfigDef
 from kafka_py.common.config.config_resource import ConfigResource
@@ -17,10 +18,11 @@ from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.describe_configs_response import DescribeConfigsResponse
 from kafka_py.common.requests.resource_type import ResourceType
 from kafka_py.log.log_config import LogConfig
-from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.config_type import ConfigType
 from kafka_py.server.dynamic_broker_config import DynamicBrokerConfig
 from kafka_py.server.policy.alter_config_policy import AlterConfigPolicy
+from kafka_py.utils.core_utils import swallow
+from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
     from kafka_py.common.config.abstract_config import AbstractConfig
@@ -35,17 +37,29 @@ _ConfigSource = DescribeConfigsResponse.ConfigSource
 _ConfigSynonym = DescribeConfigsResponse.ConfigSynonym
 
 
-class AdminManagerConfigs(KafkaMetricsGroup):
+class ConfigHelper(Logging):
     """The part of AdminManager that deals with configurations.
 
+    Mirrors: core/src/main/scala/kafka/server/ConfigHelper.scala/ConfigHelper @ 3.7.1
     Thread: request handlers.
+    Differs: alters configurations as well, which ZkAdminManager does there.
     """
 
-    logger_name = "kafka.server.AdminManager"
+    logger_name: ClassVar[str] = "kafka.server.AdminManager"
 
-    config: KafkaConfig
-    _admin_zk_client: AdminZkClient
-    _alter_config_policy: AlterConfigPolicy | None
+    def __init__(self, log_ident: str, config: KafkaConfig, admin_zk_client: AdminZkClient) -> None:
+        self.log_ident = log_ident
+        self._config = config
+        self._admin_zk_client = admin_zk_client
+        self._alter_config_policy = config.get_configured_instance(
+            config.ALTER_CONFIG_POLICY_CLASS_NAME_PROP,
+            AlterConfigPolicy,  # type: ignore[type-abstract]  # stands for its subclasses
+        )
+
+    def close(self) -> None:
+        """End the policy."""
+        if self._alter_config_policy is not None:
+            swallow(self._alter_config_policy.close, self)
 
     # -- DescribeConfigs --------------------------------------------------------------------------------------------
 
@@ -85,12 +99,12 @@ class AdminManagerConfigs(KafkaMetricsGroup):
         if resource.type() is ResourceType.BROKER:
             per_broker_config = bool(name)
             if not per_broker_config:
-                configs: Mapping[str, Any] = self.config.dynamic_config.current_dynamic_default_configs()
-            elif self._resource_name_to_broker_id(name) == self.config.broker_id:
-                configs = self._all_configs(self.config)
+                configs: Mapping[str, Any] = self._config.dynamic_config.current_dynamic_default_configs()
+            elif self._resource_name_to_broker_id(name) == self._config.broker_id:
+                configs = self._all_configs(self._config)
             else:
                 raise InvalidRequestException(
-                    f"Unexpected broker id, expected {self.config.broker_id} or empty string, but received {name}"
+                    f"Unexpected broker id, expected {self._config.broker_id} or empty string, but received {name}"
                 )
             return self._create_response_config(
                 configs,
@@ -103,7 +117,7 @@ class AdminManagerConfigs(KafkaMetricsGroup):
         # Imported late: it needs this module.
         from kafka_py.server.kafka_server import KafkaServer
 
-        return KafkaServer.copy_kafka_config_to_log(self.config)
+        return KafkaServer.copy_kafka_config_to_log(self._config)
 
     @staticmethod
     def _all_configs(config: AbstractConfig) -> dict[str, Any]:
@@ -174,14 +188,14 @@ class AdminManagerConfigs(KafkaMetricsGroup):
     def _config_type(self, name: str, synonyms: list[str]) -> ConfigDef.Type | None:
         """The type of a setting or of the general one behind a listener's; None for one nobody defined."""
         for known in (name, *synonyms):
-            config_type = self.config.type_of(known)
+            config_type = self._config.type_of(known)
             if config_type is not None:
                 return config_type
         return None
 
     def _config_synonyms(self, name: str, synonyms: list[str], is_sensitive: bool) -> list[_ConfigSynonym]:
         """Every place that sets the broker option or a synonym of it, the one that counts first."""
-        dynamic_config = self.config.dynamic_config
+        dynamic_config = self._config.dynamic_config
         all_synonyms: list[_ConfigSynonym] = []
         for configs, source in (
             (dynamic_config.current_dynamic_broker_configs(), _ConfigSource.DYNAMIC_BROKER_CONFIG),
@@ -240,13 +254,13 @@ class AdminManagerConfigs(KafkaMetricsGroup):
                 self._admin_zk_client.change_topic_config(name, topic_props)
         elif resource.type() is ResourceType.BROKER:
             broker_id = self._resource_name_to_broker_id(name) if name else None
-            if broker_id not in (None, self.config.broker_id):
+            if broker_id not in (None, self._config.broker_id):
                 raise InvalidRequestException(
-                    f"Unexpected broker id, expected {self.config.broker_id}, but received {name}"
+                    f"Unexpected broker id, expected {self._config.broker_id}, but received {name}"
                 )
             per_broker_config = broker_id is not None
             config_props = properties({entry.name: entry.value for entry in config.entries})
-            dynamic_config = self.config.dynamic_config
+            dynamic_config = self._config.dynamic_config
             dynamic_config.validate(config_props, per_broker_config)
             self._validate_config_policy(ConfigResource.Type.BROKER, name, config)
             if not validate_only:
