@@ -194,10 +194,6 @@ class InvalidRecordException(CorruptRecordException):
     """A record or batch breaks a rule of the format."""
 
 
-class InvalidMessageException(CorruptRecordException):
-    """A legacy message that fails its checksum or is malformed."""
-
-
 class DuplicateSequenceException(ApiException):
     """The batch's sequence numbers were appended before."""
 
@@ -250,10 +246,6 @@ class RecordBatchTooLargeException(ApiException):
     """A batch that is larger than a segment may be."""
 
 
-class SerializationException(KafkaException):
-    """A key or value could not be turned into bytes or back."""
-
-
 class TimeoutException(RetriableException):
     """The request was not satisfied in the time it allowed."""
 
@@ -289,16 +281,8 @@ class FencedInstanceIdException(ApiException):
     """Another member took over the group instance id."""
 
 
-class GroupCoordinatorNotAvailableException(RetriableException):
-    """Old name of CoordinatorNotAvailableException."""
-
-
 class GroupIdNotFoundException(ApiException):
     """There is no such group."""
-
-
-class GroupLoadInProgressException(RetriableException):
-    """Old name of CoordinatorLoadInProgressException."""
 
 
 class GroupMaxSizeReachedException(ApiException):
@@ -339,10 +323,6 @@ class MemberIdRequiredException(ApiException):
 
 class NotCoordinatorException(RetriableException):
     """Another broker coordinates the group or transaction."""
-
-
-class NotCoordinatorForGroupException(RetriableException):
-    """Old name of NotCoordinatorException."""
 
 
 class OffsetMetadataTooLarge(ApiException):
@@ -405,10 +385,6 @@ class DisconnectException(RetriableException):
     """The connection was lost while the request was in flight."""
 
 
-class InterruptException(KafkaException):
-    """A blocking client call was interrupted."""
-
-
 class InvalidConfigurationException(ApiException):
     """A configuration that the broker refuses."""
 
@@ -427,10 +403,6 @@ class PolicyViolationException(ApiException):
 
 class UnsupportedVersionException(ApiException):
     """The version of the API is not served."""
-
-
-class WakeupException(KafkaException):
-    """A blocking poll was woken on purpose."""
 
 
 class SchemaException(KafkaException):
@@ -535,32 +507,8 @@ class InvalidConfigException(RuntimeException):
     """A value of the broker's configuration is illegal."""
 
 
-class LeaderElectionNotNeededException(RuntimeException):
-    """The partition already has its preferred leader."""
-
-
 class LogCleaningAbortedException(RuntimeException):
     """The cleaner was asked to leave the partition alone."""
-
-
-class LogSegmentOffsetOverflowException(RuntimeException):
-    """An offset is too far from its segment's base for 32 bits."""
-
-
-class MessageFormatException(RuntimeException):
-    """Input of a tool cannot be parsed."""
-
-
-class NoEpochForPartitionException(RuntimeException):
-    """The controller has no epoch of the partition."""
-
-
-class NoReplicaOnlineException(RuntimeException):
-    """None of the partition's replicas is alive."""
-
-
-class NotAssignedReplicaException(RuntimeException):
-    """The fetching broker is not a replica of the partition."""
 
 
 class OffsetsOutOfOrderException(RuntimeException):
@@ -581,10 +529,6 @@ class TopicAlreadyMarkedForDeletionException(RuntimeException):
 
 class UnknownCodecException(RuntimeException):
     """No compression codec has the id or name."""
-
-
-class UnknownMagicByteException(RuntimeException):
-    """A message format this broker does not know."""
 
 
 # ---- Those that carry more than a message

@@ -601,7 +601,7 @@ class RequestChannel(KafkaMetricsGroup):
         self._send(NoOpResponse(request))
 
     def start_throttling(self, request: Request) -> None:
-        """Keep the request's connection muted until end_throttling."""
+        """Keep the request's connection muted until end_throttling; called once client quotas are enforced."""
         self._send(StartThrottlingResponse(request))
 
     def end_throttling(self, request: Request) -> None:

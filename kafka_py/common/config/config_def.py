@@ -10,7 +10,7 @@ import enum
 import importlib
 import math
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, Protocol
 
 from kafka_py.common.config.config_value import ConfigValue
@@ -668,11 +668,3 @@ _READERS: dict[ConfigDef.Type, Callable[[str, Any, Any], Any]] = {
     ConfigDef.Type.LIST: _read_list,
     ConfigDef.Type.CLASS: _read_class,
 }
-
-
-def define_all(rows: Iterable[tuple[Any, ...]]) -> ConfigDef:
-    """A table out of rows (name, type, default, validator, importance, documentation)."""
-    table = ConfigDef()
-    for row in rows:
-        table.define(*row)
-    return table

@@ -568,7 +568,7 @@ class Selector(Selectable, Logging):
     def mute(self, id: str, channel: KafkaChannel | None = None) -> None:
         """Do not read from the channel until unmute(). Raises IllegalStateException without such a channel.
 
-        Who has the channel at hand may pass it and spare the search.
+        A caller that has the channel of that id passes it, which saves looking for it.
         """
         if channel is None:
             channel = self._open_or_closing_channel_or_fail(id)

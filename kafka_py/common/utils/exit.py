@@ -94,8 +94,3 @@ class Exit:
     def add_shutdown_hook(name: str, hook: Callable[[], None]) -> None:
         """Run the hook, on a thread of that name, when the process exits."""
         _hooks.append((name, hook))
-
-    @staticmethod
-    def clear_shutdown_hooks() -> None:
-        """Forget the hooks: for a broker that was shut down by other means."""
-        _hooks.clear()
