@@ -35,21 +35,24 @@ class Deletion:
     def __init__(self, live: Collection[int] = (ME, OTHER), enabled: bool = True) -> None:
         self.controller_context = context = ControllerContext()
         context.epoch = CONTROLLER_EPOCH
-        self.config: Any = SimpleNamespace(broker_id=ME, originals=dict, delete_topic_enable=enabled)
+        self.config = cast("Any", SimpleNamespace(broker_id=ME, originals=dict, delete_topic_enable=enabled))
         self.zk, self.batch = FakeZkClient(), RecordingBatch()
         self.events: list[Any] = []
         self.forgotten: list[str] = []  # topics whose partitions are not watched any more
         self.told: list[set[TopicPartition]] = []  # what each UpdateMetadata was about
         manager: Any = SimpleNamespace(put=self.events.append)
         self.manager = TopicDeletionManager(cast("Any", self), manager, cast("Any", self.zk))
-        parts: tuple[Any, ...] = (StateChangeLogger(ME, True), context, self.manager, self.zk, {}, self.batch)
-        self.replica_state_machine = ReplicaStateMachine(self.config, *parts)
-        self.partition_state_machine = PartitionStateMachine(self.config, *parts[:-2], {}, parts[-1])
+        self.replica_state_machine = ReplicaStateMachine(*self._parts())
+        self.partition_state_machine = PartitionStateMachine(*self._parts())
         self.lives(*live)
         self.create("t")
         self.replica_state_machine.startup()
         self.partition_state_machine.startup()
         self.batch.stop_replica.clear()
+
+    def _parts(self) -> tuple[Any, ...]:
+        logger = StateChangeLogger(ME, in_controller_context=True)
+        return self.config, logger, self.controller_context, self.manager, self.zk, {}, self.batch
 
     def create(self, topic: str) -> None:
         tp, context = TopicPartition(topic, 0), self.controller_context
