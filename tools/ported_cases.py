@@ -1,4 +1,4 @@
-"""Which cases of Kafka's own log tests are ported, and which are left out and why.
+"""Which cases of Kafka's own tests of log, controller and ZooKeeper are ported, and which are left out and why.
 
     python tools/ported_cases.py                       a table: class, cases, covered, left out; then what is left out
     python tools/ported_cases.py --list REPO 1.1.1     rewrite docs/ported-tests.tsv from a clone of apache/kafka
@@ -41,6 +41,14 @@ SOURCES = (
     "log/OffsetMapTest",
     "log/BrokerCompressionTest",
     "server/epoch/LeaderEpochFileCacheTest",
+    "controller/ControllerEventManagerTest",
+    "controller/ControllerFailoverTest",
+    "controller/ControllerIntegrationTest",
+    "controller/PartitionLeaderElectionAlgorithmsTest",
+    "controller/PartitionStateMachineTest",
+    "controller/ReplicaStateMachineTest",
+    "zk/KafkaZkClientTest",
+    "zookeeper/ZooKeeperClientTest",
 )
 ANNOTATED = re.compile(r"^  @Test.*\n(?:  @.*\n)*  (?:override )?def (\w+)", re.M)
 WRITTEN_LIKE_ONE = re.compile(r"^  def (test[A-Z]\w*)\(\)", re.M)

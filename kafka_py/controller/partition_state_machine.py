@@ -1,6 +1,6 @@
 """The life of a partition, and the elections that move it.
 
-    NonExistentPartition --> NewPartition --> OnlinePartition <--> OfflinePartition --> NonExistentPartition
+VALID_PREVIOUS_STATES says which steps there are; docs/state-machines.md draws it.
 
 Mirrors: core/src/main/scala/kafka/controller/PartitionStateMachine.scala @ 1.1.1
 """

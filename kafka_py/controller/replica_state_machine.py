@@ -1,9 +1,6 @@
 """The life of one copy of a partition, and what each step makes the controller send.
 
-    NonExistentReplica --> NewReplica --> OnlineReplica <--> OfflineReplica --> ReplicaDeletionStarted
-        ^                                                        ^                 |             |
-        |                                                        |                 v             v
-        +---- ReplicaDeletionSuccessful <------------------------+--- (success)    ReplicaDeletionIneligible
+VALID_PREVIOUS_STATES says which steps there are; docs/state-machines.md draws it.
 
 Mirrors: core/src/main/scala/kafka/controller/ReplicaStateMachine.scala @ 1.1.1
 """

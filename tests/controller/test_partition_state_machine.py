@@ -72,7 +72,18 @@ class Machine:
         return self.context.partition_leadership_info[TP].leader_and_isr
 
 
-@pytest.mark.ported("PartitionStateMachineTest.testInvalid*Transition", changes="one table for all of them")
+@pytest.mark.ported(
+    "PartitionStateMachineTest.testInvalidNonexistentPartitionToOnlinePartitionTransition",
+    "PartitionStateMachineTest.testInvalidNonexistentPartitionToOfflinePartitionTransition",
+    "PartitionStateMachineTest.testNewPartitionToOfflinePartitionTransition",
+    "PartitionStateMachineTest.testInvalidNewPartitionToNonexistentPartitionTransition",
+    "PartitionStateMachineTest.testOnlinePartitionToOfflineTransition",
+    "PartitionStateMachineTest.testInvalidOnlinePartitionToNonexistentPartitionTransition",
+    "PartitionStateMachineTest.testInvalidOnlinePartitionToNewPartitionTransition",
+    "PartitionStateMachineTest.testOfflinePartitionToNonexistentPartitionTransition",
+    "PartitionStateMachineTest.testInvalidOfflinePartitionToNewPartitionTransition",
+    changes="one table for all of them",
+)
 @pytest.mark.parametrize("before", ALL_STATES, ids=repr)
 @pytest.mark.parametrize("after", ALL_STATES, ids=repr)
 def test_only_legal_transitions_happen(before: PartitionState, after: PartitionState) -> None:
@@ -196,7 +207,6 @@ def test_an_election_that_collides_with_a_leader_is_repeated() -> None:
     assert m.go(OnlinePartition, OfflinePartitionLeaderElectionStrategy) is OfflinePartition
 
 
-@pytest.mark.ported("PartitionStateMachineTest.testNoUpdate*", changes="the start-up of the machine")
 def test_startup_derives_the_states_and_brings_partitions_online() -> None:
     m = Machine(live=(BROKER,))
     m.lead(OTHER, [OTHER, BROKER], [OTHER, BROKER])
@@ -220,7 +230,11 @@ class TestElectionAlgorithms:
         ([2, 4], [4], set(), None),
     )
 
-    @pytest.mark.ported("PartitionLeaderElectionAlgorithmsTest.testOfflinePartitionLeaderElection*")
+    @pytest.mark.ported(
+        "PartitionLeaderElectionAlgorithmsTest.testOfflinePartitionLeaderElection",
+        "PartitionLeaderElectionAlgorithmsTest.testOfflinePartitionLeaderElectionLastIsrOfflineUncleanLeaderElectionDisabled",
+        "PartitionLeaderElectionAlgorithmsTest.testOfflinePartitionLeaderElectionLastIsrOfflineUncleanLeaderElectionEnabled",
+    )
     @pytest.mark.parametrize(("assignment", "isr", "live", "leader"), CASES)
     def test_offline(self, assignment: list[int], isr: list[int], live: set[int], leader: int | None) -> None:
         elect = PartitionLeaderElectionAlgorithms.offline_partition_leader_election
@@ -228,20 +242,36 @@ class TestElectionAlgorithms:
         assert elect(assignment, isr, live, False, context) == leader
         assert elect(assignment, isr, live, True, context) == (4 if live else None)
 
-    @pytest.mark.ported("PartitionLeaderElectionAlgorithmsTest.testReassignPartitionLeaderElection*")
+    @pytest.mark.ported(
+        "PartitionLeaderElectionAlgorithmsTest.testReassignPartitionLeaderElection",
+        "PartitionLeaderElectionAlgorithmsTest.testReassignPartitionLeaderElectionWithNoLiveIsr",
+        "PartitionLeaderElectionAlgorithmsTest.testReassignPartitionLeaderElectionWithEmptyIsr",
+    )
     @pytest.mark.parametrize(("assignment", "isr", "live", "leader"), CASES)
     def test_reassign(self, assignment: list[int], isr: list[int], live: set[int], leader: int | None) -> None:
-        assert PartitionLeaderElectionAlgorithms.reassign_partition_leader_election(assignment, isr, live) == leader
+        elect = PartitionLeaderElectionAlgorithms.reassign_partition_leader_election
+        assert elect(assignment, isr, live) == leader
+        assert elect(assignment, [], live) is None
 
-    @pytest.mark.ported("PartitionLeaderElectionAlgorithmsTest.testPreferredReplicaPartitionLeaderElection*")
+    @pytest.mark.ported(
+        "PartitionLeaderElectionAlgorithmsTest.testPreferredReplicaPartitionLeaderElection",
+        "PartitionLeaderElectionAlgorithmsTest.testPreferredReplicaPartitionLeaderElectionPreferredReplicaInIsrNotLive",
+        "PartitionLeaderElectionAlgorithmsTest.testPreferredReplicaPartitionLeaderElectionPreferredReplicaNotInIsrLive",
+        "PartitionLeaderElectionAlgorithmsTest.testPreferredReplicaPartitionLeaderElectionPreferredReplicaNotInIsrNotLive",
+    )
     def test_preferred(self) -> None:
         elect = PartitionLeaderElectionAlgorithms.preferred_replica_partition_leader_election
         assert elect([2, 4], [2, 4], {2, 4}) == 2
         assert elect([2, 4], [4], {2, 4}) is None
         assert elect([2, 4], [2, 4], {4}) is None
+        assert elect([2, 4], [], set()) is None
         assert elect([], [], set()) is None
 
-    @pytest.mark.ported("PartitionLeaderElectionAlgorithmsTest.testControlledShutdownPartitionLeaderElection*")
+    @pytest.mark.ported(
+        "PartitionLeaderElectionAlgorithmsTest.testControlledShutdownPartitionLeaderElection",
+        "PartitionLeaderElectionAlgorithmsTest.testControlledShutdownPartitionLeaderElectionLastIsrShuttingDown",
+        "PartitionLeaderElectionAlgorithmsTest.testControlledShutdownPartitionLeaderElectionAllIsrSimultaneouslyShutdown",
+    )
     def test_controlled_shutdown(self) -> None:
         elect = PartitionLeaderElectionAlgorithms.controlled_shutdown_partition_leader_election
         assert elect([2, 4], [2, 4], {2, 4}, {2}) == 4

@@ -63,7 +63,43 @@ class Machine:
         return self.states.get(REPLICA)
 
 
-@pytest.mark.ported("ReplicaStateMachineTest.testInvalid*Transition", changes="one table for all of them")
+@pytest.mark.ported(
+    "ReplicaStateMachineTest.testInvalidNonexistentReplicaToOnlineReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidNonexistentReplicaToOfflineReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidNonexistentReplicaToReplicaDeletionStartedTransition",
+    "ReplicaStateMachineTest.testInvalidNonexistentReplicaToReplicaDeletionIneligibleTransition",
+    "ReplicaStateMachineTest.testInvalidNonexistentReplicaToReplicaDeletionSuccessfulTransition",
+    "ReplicaStateMachineTest.testInvalidNewReplicaToNonexistentReplicaTransition",
+    "ReplicaStateMachineTest.testNewReplicaToOfflineReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidNewReplicaToReplicaDeletionStartedTransition",
+    "ReplicaStateMachineTest.testInvalidNewReplicaToReplicaDeletionIneligibleTransition",
+    "ReplicaStateMachineTest.testInvalidNewReplicaToReplicaDeletionSuccessfulTransition",
+    "ReplicaStateMachineTest.testInvalidOnlineReplicaToNonexistentReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidOnlineReplicaToNewReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidOnlineReplicaToReplicaDeletionStartedTransition",
+    "ReplicaStateMachineTest.testInvalidOnlineReplicaToReplicaDeletionIneligibleTransition",
+    "ReplicaStateMachineTest.testInvalidOnlineReplicaToReplicaDeletionSuccessfulTransition",
+    "ReplicaStateMachineTest.testInvalidOfflineReplicaToNonexistentReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidOfflineReplicaToNewReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidOfflineReplicaToReplicaDeletionIneligibleTransition",
+    "ReplicaStateMachineTest.testInvalidOfflineReplicaToReplicaDeletionSuccessfulTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionStartedToNonexistentReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionStartedToNewReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionStartedToOnlineReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionStartedToOfflineReplicaTransition",
+    "ReplicaStateMachineTest.testReplicaDeletionStartedToReplicaDeletionIneligibleTransition",
+    "ReplicaStateMachineTest.testReplicaDeletionStartedToReplicaDeletionSuccessfulTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionSuccessfulToNewReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionSuccessfulToOnlineReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionSuccessfulToOfflineReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionSuccessfulToReplicaDeletionStartedTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionSuccessfulToReplicaDeletionIneligibleTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionIneligibleToNonexistentReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionIneligibleToNewReplicaTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionIneligibleToReplicaDeletionStartedTransition",
+    "ReplicaStateMachineTest.testInvalidReplicaDeletionIneligibleToReplicaDeletionSuccessfulTransition",
+    changes="one table for all of them",
+)
 @pytest.mark.parametrize("before", ALL_STATES, ids=repr)
 @pytest.mark.parametrize("after", ALL_STATES, ids=repr)
 def test_only_legal_transitions_happen(before: ReplicaState, after: ReplicaState) -> None:
@@ -110,7 +146,6 @@ def test_a_replica_that_comes_back_is_told_its_leader(before: ReplicaState) -> N
 
 
 @pytest.mark.ported("ReplicaStateMachineTest.testOnlineReplicaToOfflineReplicaTransition")
-@pytest.mark.ported("ReplicaStateMachineTest.testReplicaDeletionIneligibleToOfflineReplicaTransition")
 @pytest.mark.parametrize("before", [OnlineReplica, ReplicaDeletionIneligible], ids=repr)
 def test_an_offline_replica_is_stopped_and_leaves_the_isr(before: ReplicaState) -> None:
     m = Machine(before)

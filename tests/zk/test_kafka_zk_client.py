@@ -57,7 +57,10 @@ def state(leader: int, isr: Sequence[int], zk_version: int = 0, leader_epoch: in
     return LeaderAndIsr(leader, leader_epoch, list(isr), zk_version)
 
 
-@pytest.mark.ported("KafkaZkClientTest.testSetAndGetConsumerOffset")
+@pytest.mark.ported(
+    "KafkaZkClientTest.testSetAndGetConsumerOffset",
+    "KafkaZkClientTest.testConsumerOffsetPath",
+)
 def test_consumer_offsets(zk: KafkaZkClient) -> None:
     assert zk.get_consumer_offset("group", T0) is None
     zk.set_or_create_consumer_offset("group", T0, 123)
@@ -87,13 +90,19 @@ def test_delete_recursive_waits_once_for_each_level(zk: KafkaZkClient, monkeypat
     assert not zk.path_exists("/many")
 
 
-@pytest.mark.ported("KafkaZkClientTest.testDeleteRecursive")
+@pytest.mark.ported(
+    "KafkaZkClientTest.testDeleteRecursive",
+    "KafkaZkClientTest.testDeletePath",
+)
 def test_delete_recursive(zk: KafkaZkClient) -> None:
     zk.create_recursive("/a/b/c")
     zk.create_recursive("/a/d")
     assert zk.delete_recursive("/a")
     assert not zk.path_exists("/a")
     assert not zk.delete_path("/does-not-exist")
+    zk.create_recursive("/a/b")
+    assert zk.delete_path("/a")
+    assert not zk.path_exists("/a")
 
 
 @pytest.mark.ported("KafkaZkClientTest.testCreateRecursive")
@@ -107,7 +116,10 @@ def test_create_recursive(zk: KafkaZkClient) -> None:
         zk.create_recursive("create-invalid-path")
 
 
-@pytest.mark.ported("KafkaZkClientTest.testTopicAssignmentMethods")
+@pytest.mark.ported(
+    "KafkaZkClientTest.testTopicAssignmentMethods",
+    "KafkaZkClientTest.testDeleteTopicZNode",
+)
 def test_topic_assignments(zk: KafkaZkClient) -> None:
     assert zk.get_all_topics_in_cluster() == []
     assignment: dict[TopicPartition, Sequence[int]] = {T0: [0, 1], T1: [0, 1], TopicPartition("topic", 2): [1, 2, 3]}
@@ -130,7 +142,11 @@ def test_topic_assignments(zk: KafkaZkClient) -> None:
     assert zk.get_all_topics_in_cluster() == ["second"]
 
 
-@pytest.mark.ported("KafkaZkClientTest.testGetDataAndStat")
+@pytest.mark.ported(
+    "KafkaZkClientTest.testGetDataAndStat",
+    "KafkaZkClientTest.testGetDataAndVersion",
+    "KafkaZkClientTest.testGetChildren",
+)
 def test_data_with_version_and_state(zk: KafkaZkClient) -> None:
     assert zk.get_data_and_version("/absent") == (None, ZkVersion.NO_VERSION)
     data, stat = zk.get_data_and_stat("/absent")
@@ -140,6 +156,8 @@ def test_data_with_version_and_state(zk: KafkaZkClient) -> None:
     assert zk.get_data_and_version("/node") == (b"version1", 0)
     assert zk.get_data_and_stat("/node")[1].version == 0
     assert zk.get_children("/absent") == []
+    zk.create_recursive("/node/child")
+    assert zk.get_children("/node") == ["child"]
 
 
 @pytest.mark.ported("KafkaZkClientTest.testConditionalUpdatePath")
@@ -167,7 +185,11 @@ def test_sequential_paths(zk: KafkaZkClient) -> None:
     assert zk.get_data_and_version("/seq/n_0000000001")[0] == b"2"
 
 
-@pytest.mark.ported("KafkaZkClientTest.testIsrChangeNotificationGetters")
+@pytest.mark.ported(
+    "KafkaZkClientTest.testIsrChangeNotificationGetters",
+    "KafkaZkClientTest.testPropagateIsrChanges",
+    "KafkaZkClientTest.testIsrChangeNotificationsDeletion",
+)
 def test_isr_change_notifications(zk: KafkaZkClient) -> None:
     assert zk.get_all_isr_change_notifications() == []
     zk.delete_isr_change_notifications()
@@ -183,7 +205,11 @@ def test_isr_change_notifications(zk: KafkaZkClient) -> None:
     assert zk.get_all_isr_change_notifications() == []
 
 
-@pytest.mark.ported("KafkaZkClientTest.testLogDirEventNotificationsDeletion")
+@pytest.mark.ported(
+    "KafkaZkClientTest.testLogDirEventNotificationsDeletion",
+    "KafkaZkClientTest.testPropagateLogDir",
+    "KafkaZkClientTest.testLogDirGetters",
+)
 def test_log_dir_events(zk: KafkaZkClient) -> None:
     assert zk.get_all_log_dir_event_notifications() == []
     zk.create_recursive("/log_dir_event_notification")
@@ -197,7 +223,10 @@ def test_log_dir_events(zk: KafkaZkClient) -> None:
     assert zk.get_all_log_dir_event_notifications() == []
 
 
-@pytest.mark.ported("KafkaZkClientTest.testSetGetAndDeletePartitionReassignment")
+@pytest.mark.ported(
+    "KafkaZkClientTest.testSetGetAndDeletePartitionReassignment",
+    "KafkaZkClientTest.testReassignPartitionsInProgress",
+)
 def test_partition_reassignment(zk: KafkaZkClient) -> None:
     zk.create_recursive("/admin")
     assert zk.get_partition_reassignment() == {}
@@ -350,7 +379,12 @@ def test_update_leader_and_isr(zk: KafkaZkClient, monkeypatch: pytest.MonkeyPatc
     assert set(zk.update_leader_and_isr({T0: state(1, [1])}, 4).failed_partitions) == {T0}
 
 
-@pytest.mark.ported("KafkaZkClientTest.testSetTopicPartitionStatesRaw")
+@pytest.mark.ported(
+    "KafkaZkClientTest.testSetTopicPartitionStatesRaw",
+    "KafkaZkClientTest.testCreateAndGetTopicPartitionStatesRaw",
+    "KafkaZkClientTest.testGetTopicPartitionStates",
+    "KafkaZkClientTest.testGetTopicsAndPartitions",
+)
 def test_partition_states(zk: KafkaZkClient) -> None:
     assert [r.result_code for r in zk.get_topic_partition_states_raw([T0])] == [Code.NONODE]
     assert zk.get_topic_partition_states([T0, T1]) == {}

@@ -162,7 +162,15 @@ def test_a_new_client_is_connected(client: ZooKeeperClient) -> None:
     assert client.session_id != 0
 
 
-@pytest.mark.ported("ZooKeeperClientTest.testDeleteNonExistentZNode")
+@pytest.mark.ported(
+    "ZooKeeperClientTest.testDeleteNonExistentZNode",
+    "ZooKeeperClientTest.testExistsNonExistentZNode",
+    "ZooKeeperClientTest.testGetDataNonExistentZNode",
+    "ZooKeeperClientTest.testSetDataNonExistentZNode",
+    "ZooKeeperClientTest.testGetAclNonExistentZNode",
+    "ZooKeeperClientTest.testSetAclNonExistentZNode",
+    "ZooKeeperClientTest.testGetChildrenNonExistentZNode",
+)
 def test_absent_nodes_answer_nonode(client: ZooKeeperClient) -> None:
     requests: list[AsyncRequest[Any]] = [
         DeleteRequest("/absent", -1),
@@ -181,7 +189,12 @@ def test_absent_nodes_answer_nonode(client: ZooKeeperClient) -> None:
     assert isinstance(response.result_exception, NoNodeException)
 
 
-@pytest.mark.ported("ZooKeeperClientTest.testSetDataExistingZNode")
+@pytest.mark.ported(
+    "ZooKeeperClientTest.testSetDataExistingZNode",
+    "ZooKeeperClientTest.testDeleteExistingZNode",
+    "ZooKeeperClientTest.testExistsExistingZNode",
+    "ZooKeeperClientTest.testGetDataExistingZNode",
+)
 def test_create_write_read_and_delete(client: ZooKeeperClient) -> None:
     created = client.handle_request(create("/node", None))
     assert (created.result_code, created.name) == (Code.OK, "/node")
@@ -206,7 +219,10 @@ def test_access_lists(client: ZooKeeperClient) -> None:
     assert codes(client, SetDataRequest("/node", b"", -1)) == [Code.NOAUTH]
 
 
-@pytest.mark.ported("ZooKeeperClientTest.testGetChildrenExistingZNodeWithChildren")
+@pytest.mark.ported(
+    "ZooKeeperClientTest.testGetChildrenExistingZNodeWithChildren",
+    "ZooKeeperClientTest.testGetChildrenExistingZNode",
+)
 def test_children(client: ZooKeeperClient) -> None:
     assert codes(client, create("/node"), create("/node/a"), create("/node/b")) == [Code.OK] * 3
     response = client.handle_request(GetChildrenRequest("/node"))
@@ -412,6 +428,19 @@ def test_close_while_the_expiry_handler_waits_for_the_lock(connect: Connect) -> 
     client.close()
     assert not client.expiry_scheduler.is_started
     assert client.connection_state is States.CLOSED
+
+
+@pytest.mark.ported("ZooKeeperClientTest.testZooKeeperStateChangeRateMetrics")
+def test_each_change_of_state_is_counted(client: ZooKeeperClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "schedule_session_expiry_handler", lambda: None)
+    states = (KeeperState.EXPIRED, KeeperState.DISCONNECTED)
+    meters = [client.new_meter(f"ZooKeeper{name}PerSec", name.lower()) for name in ("Expires", "Disconnects")]
+    before = [meter.count for meter in meters]
+    counts = []
+    for state in states:
+        client.zoo_keeper_client_watcher(WatchedEvent(EventType.NONE, state, None))
+        counts.append([meter.count - was for meter, was in zip(meters, before, strict=True)])
+    assert counts == [[1, 0], [1, 1]]
 
 
 @pytest.mark.ported("ZooKeeperClientTest.testZooKeeperSessionStateMetric")
