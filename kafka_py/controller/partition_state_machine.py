@@ -1,6 +1,6 @@
 """The life of a partition, and the elections that move it.
 
-VALID_PREVIOUS_STATES says which steps there are; docs/state-machines.md draws it.
+VALID_PREVIOUS_STATES says which steps there are; docs/states.md draws it.
 
 Mirrors: core/src/main/scala/kafka/controller/PartitionStateMachine.scala @ 1.1.1
 """

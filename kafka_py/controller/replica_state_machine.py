@@ -1,6 +1,6 @@
 """The life of one copy of a partition, and what each step makes the controller send.
 
-VALID_PREVIOUS_STATES says which steps there are; docs/state-machines.md draws it.
+VALID_PREVIOUS_STATES says which steps there are; docs/states.md draws it.
 
 Mirrors: core/src/main/scala/kafka/controller/ReplicaStateMachine.scala @ 1.1.1
 """

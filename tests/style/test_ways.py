@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import inspect
+import itertools
 import pathlib
 import re
 
@@ -16,7 +17,7 @@ PAGE = (pathlib.Path(__file__).parents[2] / "docs/ways.md").read_text()
 ROW = re.compile(r"^\| ([\w ]+) \| `([\w/]+)\.py` \| `([\w.]+)` \| (?:`([\w.]+)`)? ?\| (?:`(\w+)`)? ?\|$", re.M)
 TABLES = [ROW.findall(part) for part in re.split(r"^\|---.*$", PAGE, flags=re.M)[1:]]
 ROWS = [row for table in TABLES for row in table]
-STEPS = [(a, b) for table in TABLES for a, b in zip(table, table[1:], strict=False) if a[0] == b[0]]
+STEPS = [(a, b) for table in TABLES for a, b in itertools.pairwise(table) if a[0] == b[0]]
 ROLES = re.findall(r"^\| ([\w ]+?) \| `", (pathlib.Path(__file__).parents[2] / "docs/threads.md").read_text(), re.M)
 
 
