@@ -1,4 +1,7 @@
-"""Every case of Kafka's own tests of log, controller and ZooKeeper is ported or left out with a reason: see tools/ported_cases.py."""
+"""Every case of Kafka's own tests of log, controller and ZooKeeper is ported, or left out with a reason.
+
+See tools/ported_cases.py.
+"""
 
 from __future__ import annotations
 

@@ -14,7 +14,7 @@ import pytest
 from tests.style.test_mirror import INDEX
 
 PAGE = (pathlib.Path(__file__).parents[2] / "docs/ways.md").read_text()
-ROW = re.compile(r"^\| ([\w ]+) \| `([\w/]+)\.py` \| `([\w.]+)` \| (?:`([\w.]+)`)? ?\| (?:`(\w+)`)? ?\|$", re.M)
+ROW = re.compile(r"^\| ([\w ]+) \| `([\w/]+)\.py` \| `([\w.]+)` \| (?:\*([\w.]+)\*)? ?\| (?:`(\w+)`)? ?\|$", re.M)
 TABLES = [ROW.findall(part) for part in re.split(r"^\|---.*$", PAGE, flags=re.M)[1:]]
 ROWS = [row for table in TABLES for row in table]
 STEPS = [(a, b) for table in TABLES for a, b in itertools.pairwise(table) if a[0] == b[0]]
@@ -23,7 +23,7 @@ ROLES = re.findall(r"^\| ([\w ]+?) \| `", (pathlib.Path(__file__).parents[2] / "
 
 def source_of(path: str, name: str) -> str:
     module = importlib.import_module("kafka_py." + path.replace("/", "."))
-    return inspect.getsource(functools.reduce(getattr, name.split("."), module))  # type: ignore[arg-type]
+    return inspect.getsource(functools.reduce(getattr, name.split("."), module))
 
 
 def test_every_row_is_read() -> None:
