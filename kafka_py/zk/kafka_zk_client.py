@@ -303,14 +303,14 @@ class KafkaZkClient(KafkaMetricsGroup):
     def register_broker_in_zk(self, broker_info: BrokerInfo) -> None:
         """Create the broker's ephemeral node; raises NodeExistsException when another session has it."""
         path = broker_info.path
-        self.checked_ephemeral_create(path, broker_info.to_json_bytes)
+        self.checked_ephemeral_create(path, broker_info.to_json_bytes())
         broker = broker_info.broker
         self.info("Registered broker %d at path %s with addresses: %s", broker.id, path, _listed(broker))
 
     def update_broker_info_in_zk(self, broker_info: BrokerInfo) -> None:
         """Write the registration anew, after a listener has changed."""
         path = broker_info.path
-        request = SetDataRequest(path, broker_info.to_json_bytes, ZkVersion.NO_VERSION)
+        request = SetDataRequest(path, broker_info.to_json_bytes(), ZkVersion.NO_VERSION)
         self._retry_request_until_connected(request).maybe_throw()
         broker = broker_info.broker
         self.info("Updated broker %d at path %s with addresses: %s", broker.id, path, _listed(broker))
@@ -684,7 +684,7 @@ class KafkaZkClient(KafkaMetricsGroup):
     def get_entity_configs(self, root_entity_type: str, sanitized_entity_name: str) -> dict[str, str]:
         """Overrides of one entity, empty when it has none."""
         path = ConfigEntityZNode.path(root_entity_type, sanitized_entity_name)
-        return ConfigEntityZNode.decode(self._data_or_none(path))
+        return ConfigEntityZNode.decode(self.get_data_and_stat(path)[0])
 
     def set_or_create_entity_configs(
         self, root_entity_type: str, sanitized_entity_name: str, config: Mapping[str, str]
@@ -706,7 +706,7 @@ class KafkaZkClient(KafkaMetricsGroup):
 
     def get_all_entities_with_config(self, entity_type: str) -> list[str]:
         """Names of the entities of that type that have a node."""
-        return self._names(ConfigEntityTypeZNode.path(entity_type))
+        return self.get_children(ConfigEntityTypeZNode.path(entity_type))
 
     def create_config_change_notification(self, sanitized_entity_path: str) -> None:
         """Tell all brokers that the configuration below that path has changed."""
@@ -727,7 +727,7 @@ class KafkaZkClient(KafkaMetricsGroup):
 
     def get_all_log_dir_event_notifications(self) -> list[str]:
         """Numbers of the notes that wait."""
-        names = self._names(LogDirEventNotificationZNode.path)
+        names = self.get_children(LogDirEventNotificationZNode.path)
         return [LogDirEventNotificationSequenceZNode.sequence_number(name) for name in names]
 
     def get_broker_ids_from_log_dir_events(self, sequence_numbers: Sequence[str]) -> list[int]:
@@ -753,7 +753,7 @@ class KafkaZkClient(KafkaMetricsGroup):
 
     def get_all_isr_change_notifications(self) -> list[str]:
         """Numbers of the notes that wait."""
-        names = self._names(IsrChangeNotificationZNode.path)
+        names = self.get_children(IsrChangeNotificationZNode.path)
         return [IsrChangeNotificationSequenceZNode.sequence_number(name) for name in names]
 
     def get_partitions_from_isr_change_notifications(self, sequence_numbers: Sequence[str]) -> list[TopicPartition]:
@@ -779,7 +779,7 @@ class KafkaZkClient(KafkaMetricsGroup):
 
     def get_topic_deletions(self) -> list[str]:
         """Names of the topics to delete."""
-        return self._names(DeleteTopicsZNode.path)
+        return self.get_children(DeleteTopicsZNode.path)
 
     def delete_topic_deletions(self, topics: Sequence[str]) -> None:
         """Forget the wish to delete those topics."""
@@ -789,7 +789,7 @@ class KafkaZkClient(KafkaMetricsGroup):
 
     def get_partition_reassignment(self) -> dict[TopicPartition, list[int]]:
         """Partitions to move, with their new replicas; none if what is written there cannot be read."""
-        data = self._data_or_none(ReassignPartitionsZNode.path)
+        data = self.get_data_and_stat(ReassignPartitionsZNode.path)[0]
         try:
             return {} if data is None else ReassignPartitionsZNode.decode(data)
         except _UNREADABLE as e:
@@ -824,7 +824,7 @@ class KafkaZkClient(KafkaMetricsGroup):
 
     def get_preferred_replica_election(self) -> set[TopicPartition]:
         """The partitions for which that was asked; none if what is written there cannot be read."""
-        data = self._data_or_none(PreferredReplicaElectionZNode.path)
+        data = self.get_data_and_stat(PreferredReplicaElectionZNode.path)[0]
         try:
             return set() if data is None else PreferredReplicaElectionZNode.decode(data)
         except _UNREADABLE as e:
@@ -840,7 +840,7 @@ class KafkaZkClient(KafkaMetricsGroup):
     def get_consumer_offset(self, group: str, topic_partition: TopicPartition) -> int | None:
         """Committed offset of the group, None when there is none."""
         path = ConsumerOffset.path(group, topic_partition.topic, topic_partition.partition)
-        return ConsumerOffset.decode(self._data_or_none(path))
+        return ConsumerOffset.decode(self.get_data_and_stat(path)[0])
 
     def set_or_create_consumer_offset(self, group: str, topic_partition: TopicPartition, offset: int) -> None:
         """Commit the offset for the group."""
@@ -857,20 +857,6 @@ class KafkaZkClient(KafkaMetricsGroup):
     def _create_consumer_offset(self, group: str, topic_partition: TopicPartition, offset: int) -> None:
         path = ConsumerOffset.path(group, topic_partition.topic, topic_partition.partition)
         self.create_recursive(path, ConsumerOffset.encode(offset))
-
-    def _names(self, path: str) -> list[str]:
-        response = self._retry_request_until_connected(GetChildrenRequest(path))
-        if response.result_code is Code.NONODE:
-            return []
-        response.maybe_throw()
-        return response.children
-
-    def _data_or_none(self, path: str) -> bytes | None:
-        response = self._retry_request_until_connected(GetDataRequest(path))
-        if response.result_code is Code.NONODE:
-            return None
-        response.maybe_throw()
-        return response.data
 
     def _data_of(self, paths: Sequence[str]) -> list[bytes]:
         """Data of those of the nodes that exist and have any."""

@@ -170,7 +170,6 @@ class BrokerInfo:
         """Where the broker registers."""
         return BrokerIdZNode.path(self.broker.id)
 
-    @property
     def to_json_bytes(self) -> bytes:
         """The node's data, stamped with the time of now."""
         return BrokerIdZNode.encode_broker_info(self)

@@ -56,7 +56,7 @@ def test_broker_registration_of_version_4() -> None:
     )
     assert BrokerIdZNode.decode(1, data) == info
     assert info.path == "/brokers/ids/1"
-    assert BrokerIdZNode.decode(1, info.to_json_bytes) == info
+    assert BrokerIdZNode.decode(1, info.to_json_bytes()) == info
 
 
 def test_broker_registration_with_rack_and_without_plaintext() -> None:
