@@ -4,8 +4,8 @@ A specification is one of
     HOST:PORT[,pid=N]   a broker that runs; without its process id neither its processor time nor memory is known
     kafka_py            this working tree, its sources as they stand
     kafka_py,compiled   the same with the modules that bin/kafka-compile.py has made
-    kafka_py@REVISION   the same of another revision, out of git
-    kafka_py[@REVISION|,compiled],python=PATH    under another interpreter that has its packages: builds of Python
+    kafka_py@REVISION   the same of another revision, out of git; with ,compiled it is compiled first, a minute or two
+    kafka_py[@REVISION][,compiled],python=PATH    under another interpreter that has its packages: builds of Python
                         differ a lot
     kafka-1.1.1         Apache Kafka of that version, by Maven, with a heap of 1 GB; needs Java, and mvn the first time
 """
@@ -13,6 +13,7 @@ A specification is one of
 from __future__ import annotations
 
 import dataclasses
+import os
 import pathlib
 import re
 import resource
@@ -37,7 +38,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 START_TIMEOUT_S = 60.0
 POLL_S = 0.002
 RUNNING = re.compile(r"(?P<host>[^:,]+):(?P<port>\d+)(,pid=(?P<pid>\d+))?")
-OURS = re.compile(r"kafka_py(@(?P<revision>[^,]+)|(?P<compiled>,compiled))?(,python=(?P<python>.+))?")
+OURS = re.compile(r"kafka_py(@(?P<revision>[^,]+))?(?P<compiled>,compiled)?(,python=(?P<python>.+))?")
 APACHE = re.compile(r"kafka-(?P<version>\d+\.\d+\.\d+)")
 # What Kafka's own start script gives the JVM.
 JVM_OPTIONS = (
@@ -132,6 +133,13 @@ def export_revision(revision: str, folder: pathlib.Path) -> pathlib.Path:
     return folder
 
 
+def compile_tree(tree: pathlib.Path, python: str) -> None:
+    """Compile the request path of an exported revision: a minute or two. Raises CalledProcessError."""
+    command = [python, "-m", "kafka_py.tools.compiled_build"]
+    environment = {**os.environ, "PYTHONPATH": str(tree)}
+    subprocess.run(command, cwd=tree, env=environment, check=True, stdout=subprocess.DEVNULL)
+
+
 class Broker:
     """The broker of a specification; a context manager for one that is started here."""
 
@@ -151,7 +159,7 @@ class Broker:
             self.address = Address(self._running["host"], int(self._running["port"]))
             self.pid = int(self._running["pid"]) if self._running["pid"] else None
         elif not OURS.fullmatch(spec) and not APACHE.fullmatch(spec):
-            forms = "kafka_py[@REVISION|,compiled][,python=PATH]"
+            forms = "kafka_py[@REVISION][,compiled][,python=PATH]"
             raise ValueError(f"{spec!r} is neither HOST:PORT nor {forms} nor kafka-X.Y.Z")
 
     @property
@@ -190,9 +198,11 @@ class Broker:
         if apache:
             return apache_kafka(apache["version"])
         assert ours
-        revision = ours["revision"]
+        revision, python, compiled = ours["revision"], ours["python"] or sys.executable, ours["compiled"] is not None
         tree = export_revision(revision, home / "tree") if revision else ROOT
-        return kafka_py(tree, ours["python"] or sys.executable, ours["compiled"] is not None)
+        if revision and compiled:
+            compile_tree(tree, python)
+        return kafka_py(tree, python, compiled)
 
     def start(self) -> Broker:
         """Start ZooKeeper and the broker; ready_s is the time from its start to its first answer."""

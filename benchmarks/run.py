@@ -3,7 +3,7 @@
     python -m benchmarks.run list                            workloads, and how a broker is named
     python -m benchmarks.run limits                          what this machine can do at all
     python -m benchmarks.run run BROKER [-w WORKLOADS]       one broker
-    python -m benchmarks.run pair A B [-w WORKLOADS] [-n N]  A B A B ..., medians and ratios A/B
+    python -m benchmarks.run pair A B [-w WORKLOADS] [-n N]  A B B A ..., medians and ratios A/B
     python -m benchmarks.run startup BROKER [-n N]           from the process's start to its first answers
     python -m benchmarks.run table FILE                      the tables of an earlier pair, again
 
@@ -123,7 +123,8 @@ def run_rounds(running: Sequence[Broker], names: Sequence[str], options: argpars
     """Every workload on every broker, round by round; a list of outcomes per workload, per broker.
 
     Rounds are outermost, so that a disturbance hits one round of many workloads rather than all rounds of one, and so
-    that running out of the budget costs the last round only.
+    that running out of the budget costs the last round only. Every other round begins with the last broker: whoever
+    comes first finds the disk busy with what the workload before has written.
     """
     outcomes: list[dict[str, list[Outcome]]] = [{name: [] for name in names} for _ in running]
     start = time.perf_counter()
@@ -132,7 +133,8 @@ def run_rounds(running: Sequence[Broker], names: Sequence[str], options: argpars
             if turn and time.perf_counter() - start > options.budget:
                 print(f"# the budget of {options.budget:.0f} s is spent in round {turn + 1}", flush=True)
                 return outcomes
-            for side, broker, found in zip("AB", running, outcomes, strict=False):
+            sides = list(zip("AB", running, outcomes, strict=False))
+            for side, broker, found in reversed(sides) if turn % 2 else sides:
                 outcome = run_workload(broker, name, options)
                 found[name].append(outcome)
                 print(f"{turn + 1} {side} {name:22} {report.line(outcome)}", flush=True)

@@ -32,10 +32,6 @@ class RuntimeException(RuntimeError):
         if cause is not None:
             self.__cause__ = cause
 
-    def get_message(self) -> str | None:
-        """The message, or None where none was given."""
-        return self.args[0] if self.args else None
-
 
 class IllegalStateException(RuntimeException):
     """The program is in a state that should be impossible."""

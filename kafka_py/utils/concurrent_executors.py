@@ -200,7 +200,10 @@ class Future(CompletableFuture[T]):
 
 
 class _Pool(ABC):
-    """What the two pools share: their threads and how they end."""
+    """What the two pools share: their threads and how they end.
+
+    Mirrors: java.util.concurrent.ThreadPoolExecutor, which is the base of the other one there
+    """
 
     def __init__(self, threads: int, thread_factory: ThreadFactory | None) -> None:
         self.core_pool_size = threads  # volatile: writer under _changed

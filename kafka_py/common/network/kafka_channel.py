@@ -289,13 +289,6 @@ class KafkaChannel:
             self._peer_host = peer_address(self.transport_layer.socket_channel())
         return self._peer_host
 
-    def socket_port(self) -> int:
-        """The peer's port, or -1 when it is gone."""
-        try:
-            return peer_of(self.transport_layer.socket_channel())[1]
-        except OSError:
-            return -1
-
     def socket_description(self) -> str:
         """The peer's address, or our own while there is no peer."""
         if address := self.socket_address():

@@ -160,11 +160,6 @@ class ApiKeys:
         return id in ApiKeys._ID_TO_TYPE
 
     @property
-    def is_cluster_action(self) -> bool:
-        """Whether only brokers send it."""
-        return self.cluster_action
-
-    @property
     def requires_delayed_allocation(self) -> bool:
         """Whether a parsed request keeps slices of its buffer."""
         found = self._requires_delayed_allocation

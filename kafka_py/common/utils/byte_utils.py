@@ -79,11 +79,6 @@ class ByteUtils:
         ByteUtils.write_unsigned_varint(value << 1 if value >= 0 else (-value << 1) - 1, out)
 
     @staticmethod
-    def size_of_unsigned_varint(value: int) -> int:
-        """Return the number of bytes of value (>= 0) without zig-zag."""
-        return _VARINT_SIZES[value.bit_length()]
-
-    @staticmethod
     def size_of_varint(value: int) -> int:
         """Return the number of bytes of a signed 32-bit integer."""
         return _VARINT_SIZES[(value << 1 if value >= 0 else (-value << 1) - 1).bit_length()]

@@ -71,11 +71,6 @@ def format_address(host: str, port: int) -> str:
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
-def is_blank(text: str | None) -> bool:
-    """Whether the text is None, empty or only white space (3.7.1)."""
-    return text is None or not text.strip()
-
-
 def join(items: Iterable[Any], separator: str) -> str:
     """The items as text with the separator between them."""
     return separator.join(map(str, items))

@@ -18,7 +18,6 @@ from kafka_py.common.utils.utils import (
     format_address,
     get_host,
     get_port,
-    is_blank,
     load_props,
     murmur2,
     parse_props,
@@ -51,10 +50,6 @@ def test_host_and_port(address: str, host: str | None, port: int | None) -> None
 def test_format_address() -> None:
     assert format_address("127.0.0.1", 8000) == "127.0.0.1:8000"
     assert format_address("::1", 1234) == "[::1]:1234"
-
-
-def test_is_blank() -> None:
-    assert [is_blank(s) for s in (None, "", " \t\n", " a")] == [True, True, True, False]
 
 
 @pytest.mark.parametrize(
