@@ -31,7 +31,7 @@ from kafka_py.utils.mbeans import PLATFORM_MBEAN_SERVER, MBeanServer
 
 
 @pytest.fixture
-def time() -> MockTime:
+def mock_time() -> MockTime:
     return MockTime()
 
 
@@ -49,26 +49,26 @@ def repeat(n: int, action: Callable[[], object]) -> None:
 
 
 class TestMeter:
-    def test_rates(self, time: MockTime) -> None:
-        meter = Meter("requests", time)
+    def test_rates(self, mock_time: MockTime) -> None:
+        meter = Meter("requests", mock_time)
         for _ in range(60):
             meter.mark(100)
-            time.sleep(1000)
+            mock_time.sleep(1000)
         assert meter.count == 6000
         assert meter.mean_rate == pytest.approx(100)
         assert 60 <= meter.one_minute_rate <= 100.0001
         assert meter.five_minute_rate == pytest.approx(100)
-        time.sleep(60_000)
+        mock_time.sleep(60_000)
         assert meter.one_minute_rate == pytest.approx(100 / 2.718281828, rel=0.01), "a minute without events"
         assert meter.fifteen_minute_rate > meter.five_minute_rate > meter.one_minute_rate
         assert meter.mean_rate == pytest.approx(50)
 
-    def test_reading_seldom_gives_the_same_as_ticking(self, time: MockTime) -> None:
-        ticked, read = Meter(time=time), Meter(time=time)
+    def test_reading_seldom_gives_the_same_as_ticking(self, mock_time: MockTime) -> None:
+        ticked, read = Meter(time=mock_time), Meter(time=mock_time)
         for second in range(120):
             for meter in (ticked, read):
                 meter.mark(10)
-            time.sleep(1000)
+            mock_time.sleep(1000)
             if second % 5 == 4:
                 ticked.tick()
         assert read.one_minute_rate == pytest.approx(ticked.one_minute_rate)
@@ -78,10 +78,10 @@ class TestMeter:
         on_threads(8, lambda: repeat(1000, meter.mark))
         assert meter.count == 8000
 
-    def test_attributes(self, time: MockTime) -> None:
-        meter = Meter("bytes", time)
+    def test_attributes(self, mock_time: MockTime) -> None:
+        meter = Meter("bytes", mock_time)
         meter.mark(5)
-        time.sleep(5000)
+        mock_time.sleep(5000)
         assert {name: read() for name, read in meter.attributes().items()} == {
             "EventType": "bytes",
             "RateUnit": "SECONDS",
@@ -134,24 +134,24 @@ class TestHistogram:
         assert histogram.count == 4000
         assert histogram.sum == 4000
 
-    def test_biased_reservoir_forgets_old_values(self, time: MockTime) -> None:
+    def test_biased_reservoir_forgets_old_values(self, mock_time: MockTime) -> None:
         random.seed(1)
-        biased, uniform = Histogram(True, time), Histogram(False, time)
+        biased, uniform = Histogram(True, mock_time), Histogram(False, mock_time)
         for value in (1000.0, 1.0):
             for _ in range(3000):
                 biased.update(value)
                 uniform.update(value)
             biased.tick()
-            time.sleep(600_000)
+            mock_time.sleep(600_000)
         assert biased.snapshot().get_value(0.95) == 1.0
         assert 300 < sum(v == 1000.0 for v in uniform.snapshot().values) < 700
         assert biased.snapshot().size() == uniform.snapshot().size() == 1028
 
-    def test_biased_reservoir_is_rescaled_after_an_hour(self, time: MockTime) -> None:
-        sample = ExponentiallyDecayingSample(size=10, time=time)
+    def test_biased_reservoir_is_rescaled_after_an_hour(self, mock_time: MockTime) -> None:
+        sample = ExponentiallyDecayingSample(size=10, time=mock_time)
         sample.update_all([1.0] * 10)
         for _ in range(200):
-            time.sleep(3_600_000)
+            mock_time.sleep(3_600_000)
             sample.update_all([2.0] * 10)
         assert sample.snapshot().values == [2.0] * 10
         sample.clear()
@@ -160,11 +160,11 @@ class TestHistogram:
     @pytest.mark.parametrize("before", [1, 10])
     @pytest.mark.parametrize("kind", [ExponentiallyDecayingSample, SkippingSample])
     def test_biased_reservoir_after_half_a_day_without_values(
-        self, time: MockTime, kind: type[ExponentiallyDecayingSample], before: int
+        self, mock_time: MockTime, kind: type[ExponentiallyDecayingSample], before: int
     ) -> None:
-        sample = kind(size=10, time=time)
+        sample = kind(size=10, time=mock_time)
         sample.update_all([1.0] * before)
-        time.sleep(14 * 3_600_000)  # e to the power of -0.015 for each second of it is 0.0
+        mock_time.sleep(14 * 3_600_000)  # e to the power of -0.015 for each second of it is 0.0
         for _ in range(3):
             sample.update_all([2.0] * 20)
         assert sample.snapshot().values == [2.0] * 10
@@ -193,17 +193,17 @@ class TestHistogram:
 
 
 @pytest.mark.ported("KafkaTimerTest.testKafkaTimer")
-def test_kafka_timer(time: MockTime) -> None:
-    timer = Timer(time)
+def test_kafka_timer(mock_time: MockTime) -> None:
+    timer = Timer(mock_time)
     kafka_timer = KafkaTimer(timer)
-    kafka_timer.time(lambda: time.sleep(1000))
+    kafka_timer.time(lambda: mock_time.sleep(1000))
     assert timer.count == 1
     assert timer.max == timer.min == timer.mean == 1000
     with pytest.raises(ZeroDivisionError):
         kafka_timer.time(lambda: 1 // 0)
     assert timer.count == 2
     with timer.time():
-        time.sleep(4)
+        mock_time.sleep(4)
     timer.update(7)
     timer.update(-1)
     timer.update_nanos(-1)
@@ -262,13 +262,13 @@ class TestRegistryAndGroup:
         assert len(Metrics.default_registry().all_metrics()) == before
         assert not PLATFORM_MBEAN_SERVER.is_registered(bean)
 
-    def test_registry_ticks_what_it_holds(self, time: MockTime) -> None:
-        registry = MetricsRegistry(time, MBeanServer())
+    def test_registry_ticks_what_it_holds(self, mock_time: MockTime) -> None:
+        registry = MetricsRegistry(mock_time, MBeanServer())
         meter = registry.new_meter(MetricName("g", "T", "m"), "events")
         registry.new_gauge(MetricName("g", "T", "g"), lambda: 1)
         registry.new_counter(MetricName("g", "T", "c")).inc()
         meter.mark(10)
-        time.sleep(5000)
+        mock_time.sleep(5000)
         registry.tick()
         assert meter._rates[0].rate() == 2.0
         assert [name.name for name, _ in registry] == ["m", "g", "c"]

@@ -43,13 +43,13 @@ Purgatory = DelayedOperationPurgatory[MockDelayedOperation]
 
 
 @pytest.fixture
-def time() -> MockTime:
+def mock_time() -> MockTime:
     return MockTime()
 
 
 @pytest.fixture
-def purgatory(time: MockTime) -> Iterator[Purgatory]:
-    purgatory = Purgatory("mock", SystemTimer("mock", time=time), reaper_enabled=False)
+def purgatory(mock_time: MockTime) -> Iterator[Purgatory]:
+    purgatory = Purgatory("mock", SystemTimer("mock", time=mock_time), reaper_enabled=False)
     yield purgatory
     purgatory.shutdown()
 
@@ -80,14 +80,14 @@ def test_request_satisfaction(purgatory: Purgatory) -> None:
 
 
 @pytest.mark.ported("DelayedOperationTest.testRequestExpiry", changes="MockTime")
-def test_request_expiry(purgatory: Purgatory, time: MockTime) -> None:
+def test_request_expiry(purgatory: Purgatory, mock_time: MockTime) -> None:
     first, second = MockDelayedOperation(20), MockDelayedOperation(200_000)
     purgatory.try_complete_else_watch(first, ["test1"])
     purgatory.try_complete_else_watch(second, ["test2"])
-    time.sleep(19)
+    mock_time.sleep(19)
     purgatory.advance_clock(0)
     assert first.completions.get() == 0
-    time.sleep(1)
+    mock_time.sleep(1)
     purgatory.advance_clock(0)
     assert first.expired.await_(3000)
     assert first.is_completed
@@ -120,8 +120,8 @@ def test_request_purge(purgatory: Purgatory) -> None:
         assert purgatory.watched == left, "and a list when it is looked at"
 
 
-def test_advance_clock_purges_when_many_completed_operations_are_watched(time: MockTime) -> None:
-    purgatory = Purgatory("purged", SystemTimer("purged", time=time), purge_interval=3, reaper_enabled=False)
+def test_advance_clock_purges_when_many_completed_operations_are_watched(mock_time: MockTime) -> None:
+    purgatory = Purgatory("purged", SystemTimer("purged", time=mock_time), purge_interval=3, reaper_enabled=False)
     operations = [MockDelayedOperation(100_000) for _ in range(4)]
     for operation in operations:
         purgatory.try_complete_else_watch(operation, ["a", "b"])

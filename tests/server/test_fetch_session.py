@@ -53,7 +53,7 @@ def asked(context: FetchContext) -> list[tuple[TopicPartition, int]]:
 
 
 @pytest.fixture
-def time() -> MockTime:
+def mock_time() -> MockTime:
     return MockTime()
 
 
@@ -63,8 +63,8 @@ def cache() -> FetchSessionCache:
 
 
 @pytest.fixture
-def manager(time: MockTime, cache: FetchSessionCache) -> FetchManager:
-    return FetchManager(time, cache)
+def manager(mock_time: MockTime, cache: FetchSessionCache) -> FetchManager:
+    return FetchManager(mock_time, cache)
 
 
 @pytest.mark.ported("FetchSessionTest.testNewSessionId")
@@ -251,18 +251,18 @@ def test_a_request_that_waits_while_its_session_is_closed_is_answered(manager: F
     assert (late.error(), late.response_data()) == (Errors.INVALID_FETCH_SESSION_EPOCH, {})
 
 
-def test_a_session_in_use_does_not_become_stale(time: MockTime) -> None:
+def test_a_session_in_use_does_not_become_stale(mock_time: MockTime) -> None:
     cache = FetchSessionCache(1, 1000)
-    manager = FetchManager(time, cache)
+    manager = FetchManager(mock_time, cache)
     full = manager.new_context(FetchMetadata.INITIAL, {FOO0: req(0), FOO1: req(0)}, [], True)
     session_id = full.update_and_generate_response_data({FOO0: resp(), FOO1: resp()}).session_id()
     for epoch in range(1, 5):
-        time.sleep(600)
+        mock_time.sleep(600)
         context = manager.new_context(FetchMetadata(session_id, epoch), {}, [], True)
         assert isinstance(context, IncrementalFetchContext)
         newcomer = manager.new_context(FetchMetadata.INITIAL, {BAR0: req(0)}, [], False)
         assert newcomer.update_and_generate_response_data({BAR0: resp()}).session_id() == 0
-    time.sleep(1001)
+    mock_time.sleep(1001)
     newcomer = manager.new_context(FetchMetadata.INITIAL, {BAR0: req(0)}, [], False)
     assert newcomer.update_and_generate_response_data({BAR0: resp()}).session_id() != 0
 

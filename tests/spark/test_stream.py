@@ -30,7 +30,7 @@ def log_dir(tmp_path: pathlib.Path) -> pathlib.Path:
 
 
 @pytest.fixture
-def time() -> MockTime:
+def mock_time() -> MockTime:
     return MockTime()
 
 
@@ -193,12 +193,12 @@ def test_all_that_there_is_when_spark_asks_for_it(log_dir: pathlib.Path) -> None
     assert isinstance(stream(log_dir).getDefaultReadLimit(), ReadAllAvailable)
 
 
-def test_batches_wait_for_a_minimum(log_dir: pathlib.Path, time: MockTime) -> None:
-    reader = stream(log_dir, time, minOffsetsPerTrigger="10", maxTriggerDelay="5m")
+def test_batches_wait_for_a_minimum(log_dir: pathlib.Path, mock_time: MockTime) -> None:
+    reader = stream(log_dir, mock_time, minOffsetsPerTrigger="10", maxTriggerDelay="5m")
     assert isinstance(reader.getDefaultReadLimit(), ReadMinRows)
     end = latest(reader, reader.initialOffset())
     write_checkpoint(log_dir, {"t-0": 186, "t-1": 90})  # nine more
-    time.sleep(1000)
+    mock_time.sleep(1000)
     assert latest(reader, end) == end
     write_checkpoint(log_dir, {"t-0": 186, "t-1": 91})
     write_partition(log_dir, "t-1", 90, 1, rolled=False)
@@ -206,12 +206,12 @@ def test_batches_wait_for_a_minimum(log_dir: pathlib.Path, time: MockTime) -> No
     assert after == {"t": {"0": 186, "1": 91}}
     write_checkpoint(log_dir, {"t-0": 187, "t-1": 91})
     assert latest(reader, after) == after
-    time.sleep(5 * 60 * 1000)
+    mock_time.sleep(5 * 60 * 1000)
     assert latest(reader, after) == {"t": {"0": 187, "1": 91}}
 
 
-def test_minimum_and_maximum_together(log_dir: pathlib.Path, time: MockTime) -> None:
-    reader = stream(log_dir, time, minOffsetsPerTrigger="10", maxOffsetsPerTrigger="20")
+def test_minimum_and_maximum_together(log_dir: pathlib.Path, mock_time: MockTime) -> None:
+    reader = stream(log_dir, mock_time, minOffsetsPerTrigger="10", maxOffsetsPerTrigger="20")
     start = reader.initialOffset()
     end = latest(reader, start)
     assert sum(end["t"].values()) - sum(start["t"].values()) == 19  # 20 * 172/222 and 20 * 50/222, rounded down

@@ -18,7 +18,14 @@ CALLED_BY_OTHERS = re.compile(r"__\w+__|do_[A-Z]+|log_message|visit_\w+|format_h
 OTHERS = re.compile(r"^Mirrors: (java|joptsimple|com\.yammer|org\.apache\.(zookeeper|spark))", re.M)
 BASES = ("DataSource", "Reader", "Writer", "KazooClient", "ConnectionHandler", "SequentialThreadingHandler")
 # What only tests look at or do, so that they need not reach inside.
-FOR_TESTS = {"held_bytes", "expire_session", "drop_connections", "await_held", "record_conversion_stats", "immediately_connected_keys"}
+FOR_TESTS = {
+    "await_held",
+    "drop_connections",
+    "expire_session",
+    "held_bytes",
+    "immediately_connected_keys",
+    "record_conversion_stats",
+}
 
 
 def named() -> dict[str, int]:

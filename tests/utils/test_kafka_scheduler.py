@@ -15,7 +15,7 @@ from kafka_py.utils.kafka_scheduler import KafkaScheduler
 
 
 @pytest.fixture
-def time() -> MockTime:
+def mock_time() -> MockTime:
     return MockTime()
 
 
@@ -28,50 +28,52 @@ def scheduler() -> Iterator[KafkaScheduler]:
 
 
 @pytest.mark.ported("SchedulerTest.testMockSchedulerNonPeriodicTask")
-def test_mock_scheduler_non_periodic_task(time: MockTime) -> None:
+def test_mock_scheduler_non_periodic_task(mock_time: MockTime) -> None:
     first, second = AtomicInteger(), AtomicInteger()
-    time.scheduler.schedule("test1", first.get_and_increment, delay=1)
-    time.scheduler.schedule("test2", second.get_and_increment, delay=100)
+    mock_time.scheduler.schedule("test1", first.get_and_increment, delay=1)
+    mock_time.scheduler.schedule("test2", second.get_and_increment, delay=100)
     assert (first.get(), second.get()) == (0, 0)
-    time.sleep(1)
+    mock_time.sleep(1)
     assert (first.get(), second.get()) == (1, 0)
-    time.sleep(100_000)
+    mock_time.sleep(100_000)
     assert (first.get(), second.get()) == (1, 1)
 
 
 @pytest.mark.ported("SchedulerTest.testMockSchedulerPeriodicTask")
-def test_mock_scheduler_periodic_task(time: MockTime) -> None:
+def test_mock_scheduler_periodic_task(mock_time: MockTime) -> None:
     first, second = AtomicInteger(), AtomicInteger()
-    time.scheduler.schedule("test1", first.get_and_increment, delay=1, period=1)
-    time.scheduler.schedule("test2", second.get_and_increment, delay=100, period=100)
-    time.sleep(1)
+    mock_time.scheduler.schedule("test1", first.get_and_increment, delay=1, period=1)
+    mock_time.scheduler.schedule("test2", second.get_and_increment, delay=100, period=100)
+    mock_time.sleep(1)
     assert (first.get(), second.get()) == (1, 0)
-    time.sleep(100)
+    mock_time.sleep(100)
     assert (first.get(), second.get()) == (101, 1)
 
 
 @pytest.mark.ported("SchedulerTest.testReentrantTaskInMockScheduler")
-def test_a_task_may_schedule_another(time: MockTime) -> None:
+def test_a_task_may_schedule_another(mock_time: MockTime) -> None:
     counter = AtomicInteger()
-    time.scheduler.schedule("test1", lambda: time.scheduler.schedule("test2", counter.get_and_increment), delay=1)
-    time.sleep(1)
+    mock_time.scheduler.schedule(
+        "test1", lambda: mock_time.scheduler.schedule("test2", counter.get_and_increment), delay=1
+    )
+    mock_time.sleep(1)
     assert counter.get() == 1
 
 
 @pytest.mark.ported("SchedulerTest.testRestart")
-def test_mock_scheduler_restart(time: MockTime) -> None:
+def test_mock_scheduler_restart(mock_time: MockTime) -> None:
     counter = AtomicInteger()
-    time.scheduler.schedule("test1", counter.get_and_increment, delay=1)
-    time.scheduler.shutdown()
+    mock_time.scheduler.schedule("test1", counter.get_and_increment, delay=1)
+    mock_time.scheduler.shutdown()
     assert counter.get() == 1, "what waits runs at the end"
-    time.scheduler.startup()
-    assert time.scheduler.is_started
-    time.scheduler.schedule("test1", counter.get_and_increment, delay=1)
-    time.sleep(1)
+    mock_time.scheduler.startup()
+    assert mock_time.scheduler.is_started
+    mock_time.scheduler.schedule("test1", counter.get_and_increment, delay=1)
+    mock_time.sleep(1)
     assert counter.get() == 2
-    time.scheduler.schedule("test1", counter.get_and_increment, delay=1)
-    time.scheduler.clear()
-    time.sleep(1)
+    mock_time.scheduler.schedule("test1", counter.get_and_increment, delay=1)
+    mock_time.scheduler.clear()
+    mock_time.sleep(1)
     assert counter.get() == 2
 
 
@@ -113,18 +115,18 @@ def test_start_stop_and_misuse(scheduler: KafkaScheduler) -> None:
         scheduler.schedule("late", lambda: None)
 
 
-def test_mock_time_moves_only_by_hand(time: MockTime) -> None:
-    start_ms, start_ns = time.milliseconds(), time.nanoseconds()
-    assert time.milliseconds() == start_ms
+def test_mock_time_moves_only_by_hand(mock_time: MockTime) -> None:
+    start_ms, start_ns = mock_time.milliseconds(), mock_time.nanoseconds()
+    assert mock_time.milliseconds() == start_ms
     ticks: list[int] = []
-    time.add_listener(lambda: ticks.append(time.milliseconds()))
-    time.sleep(7)
-    assert (time.milliseconds(), time.nanoseconds()) == (start_ms + 7, start_ns + 7_000_000)
-    assert time.hi_res_clock_ms() == (start_ns + 7_000_000) // 1_000_000
-    time.set_current_time_ms(start_ms + 10)
+    mock_time.add_listener(lambda: ticks.append(mock_time.milliseconds()))
+    mock_time.sleep(7)
+    assert (mock_time.milliseconds(), mock_time.nanoseconds()) == (start_ms + 7, start_ns + 7_000_000)
+    assert mock_time.hi_res_clock_ms() == (start_ns + 7_000_000) // 1_000_000
+    mock_time.set_current_time_ms(start_ms + 10)
     assert ticks == [start_ms + 7, start_ms + 10]
     with pytest.raises(ValueError, match="is newer"):
-        time.set_current_time_ms(start_ms)
+        mock_time.set_current_time_ms(start_ms)
 
 
 def test_auto_tick() -> None:

@@ -30,7 +30,7 @@ from kafka_py.utils.mbeans import MBeanServer
 
 
 @pytest.fixture
-def time() -> MockTime:
+def mock_time() -> MockTime:
     return MockTime()
 
 
@@ -40,8 +40,8 @@ def server() -> MBeanServer:
 
 
 @pytest.fixture
-def metrics(time: MockTime, server: MBeanServer) -> Iterator[Metrics]:
-    with Metrics(MetricConfig(), [JmxReporter(server=server)], time) as metrics:
+def metrics(mock_time: MockTime, server: MBeanServer) -> Iterator[Metrics]:
+    with Metrics(MetricConfig(), [JmxReporter(server=server)], mock_time) as metrics:
         yield metrics
 
 
@@ -68,7 +68,7 @@ def test_metric_name() -> None:
 
 
 @pytest.mark.ported("MetricsTest.testSimpleStats", changes="no percentiles")
-def test_simple_stats(metrics: Metrics, time: MockTime, value: Callable[[str], float]) -> None:
+def test_simple_stats(metrics: Metrics, mock_time: MockTime, value: Callable[[str], float]) -> None:
     def name(text: str) -> MetricName:
         return metrics.metric_name(text, "grp1")
 
@@ -85,7 +85,7 @@ def test_simple_stats(metrics: Metrics, time: MockTime, value: Callable[[str], f
     for i in range(10):
         sensor.record(i)
     assert value("occurrences") == pytest.approx(10 / 30)
-    time.sleep(2000)
+    mock_time.sleep(2000)
     assert value("direct") == 0.5
     assert (value("avg"), value("max"), value("min"), value("sum")) == (4.5, 9, 0, 45)
     assert (value("count"), value("value"), value("total")) == (10, 9, 45)
@@ -140,23 +140,23 @@ def test_remove_sensor(metrics: Metrics) -> None:
 
 
 @pytest.mark.ported("MetricsTest.testRemoveInactiveMetrics")
-def test_remove_inactive_metrics(metrics: Metrics, time: MockTime) -> None:
+def test_remove_inactive_metrics(metrics: Metrics, mock_time: MockTime) -> None:
     for name, seconds in (("s1", 1), ("s2", 3)):
         sensor = metrics.sensor(name, inactive_sensor_expiration_time_seconds=seconds)
         sensor.add(metrics.metric_name(name + ".count", "grp1"), Count())
     metrics.expire_sensors()
     assert metrics.get_sensor("s1") is not None
-    time.sleep(1001)
+    mock_time.sleep(1001)
     metrics.expire_sensors()
     assert metrics.get_sensor("s1") is None
     assert metrics.metric(metrics.metric_name("s1.count", "grp1")) is None
     second = metrics.get_sensor("s2")
     assert second is not None
     second.record()  # starts its time anew
-    time.sleep(2000)
+    mock_time.sleep(2000)
     metrics.expire_sensors()
     assert metrics.get_sensor("s2") is second
-    time.sleep(1001)
+    mock_time.sleep(1001)
     metrics.expire_sensors()
     assert metrics.get_sensor("s2") is None
 
@@ -179,10 +179,10 @@ def test_remove_metric(metrics: Metrics) -> None:
 
 
 @pytest.mark.ported("MetricsTest.testEventWindowing")
-def test_event_windowing(time: MockTime) -> None:
+def test_event_windowing(mock_time: MockTime) -> None:
     count = Count()
     config = MetricConfig(event_window=1, samples=2)
-    now = time.milliseconds()
+    now = mock_time.milliseconds()
     count.record(config, 1.0, now)
     count.record(config, 1.0, now)
     assert count.measure(config, now) == 2.0
@@ -191,25 +191,25 @@ def test_event_windowing(time: MockTime) -> None:
 
 
 @pytest.mark.ported("MetricsTest.testTimeWindowing")
-def test_time_windowing(time: MockTime) -> None:
+def test_time_windowing(mock_time: MockTime) -> None:
     count = Count()
     config = MetricConfig(time_window_ms=1, samples=2)
     for _ in range(3):
-        count.record(config, 1.0, time.milliseconds())
-        time.sleep(1)
-    time.sleep(-1)
-    assert count.measure(config, time.milliseconds()) == 2.0
+        count.record(config, 1.0, mock_time.milliseconds())
+        mock_time.sleep(1)
+    mock_time.sleep(-1)
+    assert count.measure(config, mock_time.milliseconds()) == 2.0
 
 
 @pytest.mark.ported("MetricsTest.testOldDataHasNoEffect")
 @pytest.mark.ported("MetricsTest.testSampledStatInitialValue")
-def test_old_data_has_no_effect(time: MockTime) -> None:
+def test_old_data_has_no_effect(mock_time: MockTime) -> None:
     config = MetricConfig(time_window_ms=100, samples=2)
     stats = (Max(), Min(), Avg(), Count(), Rate.SampledTotal())
     for stat in stats:
-        stat.record(config, 50, time.milliseconds())
-    time.sleep(200)
-    assert [stat.measure(config, time.milliseconds()) for stat in stats] == [
+        stat.record(config, 50, mock_time.milliseconds())
+    mock_time.sleep(200)
+    assert [stat.measure(config, mock_time.milliseconds()) for stat in stats] == [
         float("-inf"),
         1.7976931348623157e308,
         0.0,
@@ -257,16 +257,16 @@ def test_quota_equality() -> None:
 
 
 @pytest.mark.ported("MetricsTest.testRateWindowing")
-def test_rate_windowing(metrics: Metrics, time: MockTime, value: Callable[[str], float]) -> None:
+def test_rate_windowing(metrics: Metrics, mock_time: MockTime, value: Callable[[str], float]) -> None:
     config = MetricConfig(samples=3)
     sensor = metrics.sensor("test.sensor", config=config)
     rate = Rate()
     sensor.add(metrics.metric_name("rate", "grp1"), rate)
     for _ in range(2):
         sensor.record(100)
-        time.sleep(config.time_window_ms)
-    time.sleep(config.time_window_ms // 2)
-    assert rate.window_size(config, time.milliseconds()) == 75_000
+        mock_time.sleep(config.time_window_ms)
+    mock_time.sleep(config.time_window_ms // 2)
+    assert rate.window_size(config, mock_time.milliseconds()) == 75_000
     assert value("rate") == pytest.approx(200 / 75)
     assert Rate(unit="MINUTES").unit_name() == "minute"
     with pytest.raises(ValueError, match="Unknown unit"):
@@ -274,19 +274,19 @@ def test_rate_windowing(metrics: Metrics, time: MockTime, value: Callable[[str],
 
 
 @pytest.mark.ported("MetricsTest.testSimpleRate")
-def test_simple_rate(time: MockTime) -> None:
+def test_simple_rate(mock_time: MockTime) -> None:
     config = MetricConfig(samples=10, time_window_ms=1000)
     rate = SimpleRate()
 
     def measured() -> float:
-        return rate.measure(config, time.milliseconds())
+        return rate.measure(config, mock_time.milliseconds())
 
-    rate.record(config, 5, time.milliseconds())
+    rate.record(config, 5, mock_time.milliseconds())
     assert measured() == 5.0
-    time.sleep(100)
-    rate.record(config, 5, time.milliseconds())
+    mock_time.sleep(100)
+    rate.record(config, 5, mock_time.milliseconds())
     assert measured() == 10.0, "less than a window counts as one"
-    time.sleep(1400)
+    mock_time.sleep(1400)
     assert measured() == pytest.approx(10 / 1.5)
 
 

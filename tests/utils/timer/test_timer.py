@@ -27,13 +27,13 @@ class Task(TimerTask):
 
 
 @pytest.fixture
-def time() -> MockTime:
+def mock_time() -> MockTime:
     return MockTime()
 
 
 @pytest.fixture
-def timer(time: MockTime) -> Iterator[SystemTimer]:
-    timer = SystemTimer("test", tick_ms=1, wheel_size=3, time=time)
+def timer(mock_time: MockTime) -> Iterator[SystemTimer]:
+    timer = SystemTimer("test", tick_ms=1, wheel_size=3, time=mock_time)
     yield timer
     timer.shutdown()
 
@@ -56,29 +56,29 @@ def test_already_expired_tasks_run_at_once(timer: SystemTimer) -> None:
 
 
 @pytest.mark.ported("TimerTest.testTaskExpiration", changes="MockTime; fewer tasks")
-def test_tasks_run_in_the_order_they_fall_due(timer: SystemTimer, time: MockTime) -> None:
+def test_tasks_run_in_the_order_they_fall_due(timer: SystemTimer, mock_time: MockTime) -> None:
     delays = [*range(5), *range(10, 50), *range(10, 50), *range(50, 130)]
     latch = CountDownLatch(len(delays))
     output: list[int] = []
     for delay in delays:
         timer.add(Task(delay, latch, output))
     assert timer.size == len(delays) - 1  # the one without delay has gone to its thread
-    turn(timer, time, 131)
+    turn(timer, mock_time, 131)
     assert latch.await_(3000)
     assert output == sorted(delays)
     assert timer.size == 0
 
 
-def test_nothing_runs_early(timer: SystemTimer, time: MockTime) -> None:
+def test_nothing_runs_early(timer: SystemTimer, mock_time: MockTime) -> None:
     latch = CountDownLatch(1)
     timer.add(Task(1000, latch, []))
-    turn(timer, time, 998)
+    turn(timer, mock_time, 998)
     assert not latch.await_(1)
-    turn(timer, time, 3)
+    turn(timer, mock_time, 3)
     assert latch.await_(3000)
 
 
-def test_a_cancelled_task_leaves_and_does_not_run(timer: SystemTimer, time: MockTime) -> None:
+def test_a_cancelled_task_leaves_and_does_not_run(timer: SystemTimer, mock_time: MockTime) -> None:
     latch = CountDownLatch(1)
     output: list[int] = []
     cancelled, kept = Task(20, latch, output), Task(21, latch, output)
@@ -87,7 +87,7 @@ def test_a_cancelled_task_leaves_and_does_not_run(timer: SystemTimer, time: Mock
     cancelled.cancel()
     cancelled.cancel()
     assert timer.size == 1
-    turn(timer, time, 22)
+    turn(timer, mock_time, 22)
     assert latch.await_(3000)
     assert output == [21]
 
