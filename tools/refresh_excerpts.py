@@ -2,6 +2,7 @@
 
     ```python module:Class.method     the source of it
     ```mermaid module:TABLE           the state machine whose transitions the table lists, drawn
+    <!-- table: requests -->          which requests have a handler, up to <!-- end -->
 
     python tools/refresh_excerpts.py            rewrite the pages
     python tools/refresh_excerpts.py --check    change nothing; name the stale excerpts, end with 1 if there are any
@@ -24,6 +25,16 @@ from typing import Any
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"^```(python|mermaid) (\S+):(\S+)\n(.*?)^```$", re.M | re.S)
+
+
+TABLE = re.compile(r"^<!-- table: (\w+) -->\n(.*?)^<!-- end -->$", re.M | re.S)
+# What the requests of 1.1.1 without a handler wait for, by the ids of their keys.
+WAIT_FOR = {
+    "groups": {8, 9, 10, 11, 12, 13, 14, 15, 16, 42},
+    "transactions": {22, 24, 25, 26, 27, 28},
+    "security": {17, 29, 30, 31, 36, 38, 39, 40, 41},
+    "moving replicas between log directories": {34},
+}
 
 
 def pages() -> list[pathlib.Path]:
@@ -67,6 +78,26 @@ def source_of(module: str, name: str) -> str:
     return textwrap.dedent(inspect.getsource(found)).strip() + "\n"  # type: ignore[arg-type]
 
 
+def requests_table() -> str:
+    """The keys of Kafka 1.1.1 with their handlers here, and the versions that are offered."""
+    from kafka_py.common.protocol.api_keys import ApiKeys
+    from kafka_py.server.kafka_apis import KafkaApis
+
+    lines = ["| key | API | handler | versions |", "|---|---|---|---|"]
+    for key in sorted(ApiKeys.values(), key=lambda key: key.id):
+        handler = KafkaApis.HANDLERS.get(key)
+        if handler is None:
+            reason = next(what for what, ids in WAIT_FOR.items() if key.id in ids)
+            lines.append(f"| {key.id} | {key.name} | not yet: {reason} | |")
+        else:
+            name = handler.of.__code__.co_names[-1]
+            lines.append(f"| {key.id} | {key.name} | `{name}` | {handler.min_version} to {handler.max_version} |")
+    return "\n".join(lines) + "\n"
+
+
+TABLES = {"requests": requests_table}
+
+
 def refreshed(text: str) -> tuple[str, list[str], list[str]]:
     """(the page with its excerpts as the code is now, headings of stale ones, headings that name nothing)."""
     stale: list[str] = []
@@ -83,7 +114,14 @@ def refreshed(text: str) -> tuple[str, list[str], list[str]]:
             stale.append(f"{module}:{name}")
         return f"```{kind} {module}:{name}\n{source}```"
 
-    return BLOCK.sub(replace, text), stale, lost
+    def fill(block: re.Match[str]) -> str:
+        name, body = block.groups()
+        table = TABLES[name]()
+        if table != body:
+            stale.append(f"table: {name}")
+        return f"<!-- table: {name} -->\n{table}<!-- end -->"
+
+    return TABLE.sub(fill, BLOCK.sub(replace, text)), stale, lost
 
 
 def main(arguments: list[str]) -> int:
