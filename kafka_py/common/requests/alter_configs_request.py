@@ -24,6 +24,7 @@ class AlterConfigsRequest(RequestMessage, key=ApiKeys.ALTER_CONFIGS, latest=1):
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {"resources": "resources"}
+    EACH_ONCE: ClassVar[bool] = True
 
     class ResourceEntry(Message):
         """The settings of a resource as they are written."""
@@ -93,3 +94,10 @@ class AlterConfigsRequest(RequestMessage, key=ApiKeys.ALTER_CONFIGS, latest=1):
             Resource(ResourceType.for_id(entry.resource_type), entry.resource_name): self.Config(entry.config_entries)
             for entry in self.resources
         }
+
+    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> Any:
+        """As for every request; of a type that does not exist the answer says so, with 0."""
+        answer = super().get_error_response(throttle_time_ms, e)
+        for entry in answer.resources:
+            entry.resource_type = ResourceType.for_id(entry.resource_type).id()
+        return answer

@@ -25,6 +25,7 @@ class CreatePartitionsRequest(RequestMessage, key=ApiKeys.CREATE_PARTITIONS, lat
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {"topic_errors": "topic_partitions"}
+    EACH_ONCE: ClassVar[bool] = True
 
     class Topic(Message):
         """What a topic is to have."""

@@ -26,6 +26,7 @@ class CreateTopicsRequest(RequestMessage, key=ApiKeys.CREATE_TOPICS, latest=5, f
     NO_NUM_PARTITIONS: ClassVar[int] = -1
     NO_REPLICATION_FACTOR: ClassVar[int] = -1
     ANSWERED: ClassVar[Mapping[str, str]] = {"topic_errors": "create_topic_requests"}
+    EACH_ONCE: ClassVar[bool] = True
 
     class Topic(Message):
         """A topic to create."""

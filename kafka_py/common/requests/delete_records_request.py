@@ -24,6 +24,7 @@ class DeleteRecordsRequest(RequestMessage, key=ApiKeys.DELETE_RECORDS, latest=1)
 
     HIGH_WATERMARK: ClassVar[int] = -1
     ANSWERED: ClassVar[Mapping[str, str]] = {"topics": "topics", "partitions": "partitions"}
+    EACH_ONCE: ClassVar[bool] = True
 
     class Topic(Message):
         """Partitions of a topic."""

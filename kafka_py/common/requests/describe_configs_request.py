@@ -25,6 +25,7 @@ class DescribeConfigsRequest(RequestMessage, key=ApiKeys.DESCRIBE_CONFIGS, lates
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {"resources": "resource_entries"}
+    EACH_ONCE: ClassVar[bool] = True
 
     class ResourceEntry(Message):
         """A resource as it is written."""
@@ -93,3 +94,10 @@ class DescribeConfigsRequest(RequestMessage, key=ApiKeys.DESCRIBE_CONFIGS, lates
     def config_names(self, resource: Resource) -> Collection[str] | None:
         """The settings wanted of a resource, None for all."""
         return self.names_by_resource().get(resource)
+
+    def get_error_response(self, throttle_time_ms: int, e: BaseException) -> Any:
+        """As for every request; of a type that does not exist the answer says so, with 0."""
+        answer = super().get_error_response(throttle_time_ms, e)
+        for entry in answer.resources:
+            entry.resource_type = ResourceType.for_id(entry.resource_type).id()
+        return answer

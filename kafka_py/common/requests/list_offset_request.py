@@ -6,7 +6,7 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/requests/ListOffsetReques
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, Self
 
 from kafka_py.common.errors import RuntimeException
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -30,6 +30,7 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
     CONSUMER_REPLICA_ID: ClassVar[int] = -1
     DEBUGGING_REPLICA_ID: ClassVar[int] = -2
     ANSWERED: ClassVar[Mapping[str, str]] = {"responses": "topics", "partition_responses": "partitions"}
+    EACH_ONCE: ClassVar[bool] = True
 
     class Topic(Message):
         """What is asked of a topic."""
@@ -48,6 +49,13 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
     replica_id: int = field(INT32, "The asking broker's id, -1 for consumers, -2 for debugging tools")
     isolation_level: int = field(INT8, "0 up to the high watermark, 1 to the last stable offset", since=2, default=0)
     topics: list[Topic] = field(ListOf(Topic))
+
+    @classmethod
+    def parse(cls, buffer: Any, version: int) -> Self:
+        """As for every request; ValueError for an isolation level that does not exist."""
+        request = super().parse(buffer, version)
+        IsolationLevel.for_id(request.isolation_level)
+        return request
 
     class PartitionData(NamedTuple):
         """What version 0 asks of a partition: starts of segments before a time, and how many at most.

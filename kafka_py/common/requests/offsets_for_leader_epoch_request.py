@@ -25,6 +25,7 @@ class OffsetsForLeaderEpochRequest(RequestMessage, key=ApiKeys.OFFSET_FOR_LEADER
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {"topics": "topics", "partitions": "partitions"}
+    EACH_ONCE: ClassVar[bool] = True
 
     class Topic(Message):
         """What is asked of a topic."""

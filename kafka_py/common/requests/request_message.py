@@ -22,10 +22,12 @@ class RequestMessage(AbstractRequest, Message):
     """A request whose fields are declared.
 
     ``ANSWERED`` tells which list of the response (by its name in the schema) has an entry for each entry of which list
-    here (by its attribute), at any depth: the answer to a request that failed as a whole is made by it.
+    here (by its attribute), at any depth: the answer to a request that failed as a whole is made by it. ``EACH_ONCE``:
+    Kafka has read the request into maps, so it answers what was named twice once, and what has nothing under it never.
     """
 
     ANSWERED: ClassVar[Mapping[str, str]] = {}
+    EACH_ONCE: ClassVar[bool] = False
 
     _version: int = field(None, alias="version", default=-1)
 
@@ -80,7 +82,13 @@ class RequestMessage(AbstractRequest, Message):
         It is of the API's response class, which the type checker cannot know.
         """
         response_class = self.API_KEY.response_class()
-        return _failed(response_class, self, ApiError.from_throwable(e), self.answered(), throttle_time_ms)
+        answered = self.answered()
+        made = _failed(response_class, self, ApiError.from_throwable(e), answered, throttle_time_ms)
+        for spec in response_class.FIELDS if self.EACH_ONCE else ():
+            nested = spec.nested()
+            if nested is not None and spec.wire in answered:
+                setattr(made, spec.name, _each_once(nested, getattr(made, spec.name), answered))
+        return made
 
     def __str__(self) -> str:
         return self.to_string(True)
@@ -108,3 +116,19 @@ def _failed(cls: Any, source: Any, error: ApiError, answered: Mapping[str, str],
             value = getattr(source, name) if isinstance(source, Message) else source
         setattr(made, name, value)
     return made
+
+
+def _each_once(cls: Any, entries: list[Any], answered: Mapping[str, str]) -> list[Any]:
+    """The entries, each name once with all that stands under it, and none without any."""
+    inner = next((spec for spec in cls.FIELDS if spec.nested() is not None and spec.wire in answered), None)
+    names = [spec.name for spec in cls.FIELDS if spec.default is NO_DEFAULT and not isinstance(spec.type, ListOf)]
+    found: dict[tuple[Any, ...], Any] = {}
+    for entry in entries:
+        kept = found.setdefault(tuple(getattr(entry, name) for name in names), entry)
+        if inner is not None and kept is not entry:
+            getattr(kept, inner.name).extend(getattr(entry, inner.name))
+    if inner is None:
+        return list(found.values())
+    for entry in found.values():
+        setattr(entry, inner.name, _each_once(inner.nested(), getattr(entry, inner.name), answered))
+    return [entry for entry in found.values() if getattr(entry, inner.name)]
