@@ -199,7 +199,10 @@ class Session:
             ) -> None:
                 said[example.lineno] = f"{e}\n"
 
-        Runner().run(test, out=lambda text: None)
+        Runner().run(test, out=lambda text: None, clear_globs=False)
+        for made in test.globs.values():
+            if hasattr(made, "close"):
+                made.close()
         lines = block.splitlines(keepends=True)
         for example in reversed(test.examples):
             if example.lineno in said:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from kafka_py.common.errors import UnknownServerException
@@ -28,7 +30,7 @@ def test_what_is_named_twice_is_answered_once() -> None:
 def test_a_question_that_is_a_list_is_answered_as_it_was_asked() -> None:
     assert OffsetsForLeaderEpochRequest.EACH_ONCE
     body = b"\x00\x00\x00\x02\x00\x01a\x00\x01a"
-    metadata = AbstractRequest.parse_request(ApiKeys.METADATA, 1, memoryview(body))
+    metadata: Any = AbstractRequest.parse_request(ApiKeys.METADATA, 1, memoryview(body))
     answer = metadata.get_error_response(0, UnknownServerException("no"))
     assert [t.topic for t in answer.topic_metadata()] == ["a", "a"]
 
@@ -43,6 +45,6 @@ def test_an_isolation_level_that_does_not_exist_is_refused_when_it_is_read(level
 @pytest.mark.parametrize("key", [ApiKeys.DESCRIBE_CONFIGS, ApiKeys.ALTER_CONFIGS])
 def test_a_type_of_resource_that_does_not_exist_is_answered_as_unknown(key: ApiKeys) -> None:
     body = b"\x00\x00\x00\x01\x09\x00\x01a\x00\x00\x00\x00\x00"
-    request = AbstractRequest.parse_request(key, 0, memoryview(body))
+    request: Any = AbstractRequest.parse_request(key, 0, memoryview(body))
     answer = request.get_error_response(0, UnknownServerException("no"))
     assert [(entry.resource_type, entry.resource_name) for entry in answer.resources] == [(0, "a")]
