@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import contextlib
 import doctest
+import json
 import os
 import pathlib
 import re
@@ -187,28 +188,38 @@ class Session:
         return "\n".join(out) + "\n"
 
     def _replayed_python(self, block: str) -> str:
-        test = doctest.DocTestParser().get_doctest(self.here(block), {}, "page", None, 0)
-        said: dict[int, str] = {}
-
-        class Runner(doctest.DocTestRunner):
-            def report_failure(self, out: object, test: object, example: doctest.Example, got: str) -> None:
-                said[example.lineno] = got
-
-            def report_unexpected_exception(
-                self, out: object, test: object, example: doctest.Example, e: object
-            ) -> None:
-                said[example.lineno] = f"{e}\n"
-
-        Runner().run(test, out=lambda text: None, clear_globs=False)
-        for made in test.globs.values():
-            if hasattr(made, "close"):
-                made.close()
+        command = [sys.executable, __file__, "--python"]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        done = subprocess.run(
+            command,
+            input=self.here(block),
+            env=environment,
+            stdout=subprocess.PIPE,
+            text=True,
+            timeout=TIMEOUT_S,
+            check=True,
+        )
         lines = block.splitlines(keepends=True)
-        for example in reversed(test.examples):
-            if example.lineno in said:
-                first = example.lineno + example.source.count("\n")
-                lines[first : first + example.want.count("\n")] = [self.there(said[example.lineno])]
+        for first, count, said in reversed(json.loads(done.stdout)):
+            lines[first : first + count] = [self.there(said)]
         return "".join(lines)
+
+
+def python_says(block: str) -> list[tuple[int, int, str]]:
+    """Of the examples that say something else than the block: first line of the output, its lines, what is said."""
+    found = []
+
+    class Runner(doctest.DocTestRunner):
+        def report_failure(self, out: object, test: object, example: doctest.Example, got: str) -> None:
+            found.append((example.lineno + example.source.count("\n"), example.want.count("\n"), got))
+
+        def report_unexpected_exception(
+            self, out: object, test: object, example: doctest.Example, exc_info: tuple[object, object, object]
+        ) -> None:
+            self.report_failure(out, test, example, f"{exc_info[1]!r}\n")
+
+    Runner().run(doctest.DocTestParser().get_doctest(block, {}, "page", None, 0), out=lambda text: None)
+    return found
 
 
 @contextlib.contextmanager
@@ -230,6 +241,9 @@ def replay(page: str, session: Session, text: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
+    if arguments == ["--python"]:
+        print(json.dumps(python_says(sys.stdin.read())))
+        return 0
     stale = False
     for page in PAGES:
         path = ROOT / "docs" / f"{page}.md"
