@@ -100,6 +100,7 @@ class ControllerChannelManager(KafkaMetricsGroup):
     """Holds one connection, queue and send thread per live broker.
 
     Mirrors: kafka.controller.ControllerChannelManager
+    Thread:  controller-event-thread; the gauges are read by any.
     Locks:   _broker_lock guards the map of brokers; the event thread changes it, metrics threads read it.
     Differs: TotalQueueSize ends with its manager; in the original it shows the queues of the first term for ever. The
         brokers are told what they hear over their control plane, if there is one, as from 2.2 on (KIP-291).

@@ -56,6 +56,7 @@ class ControllerEventManager:
     """Queues controller events and runs them in order on its own thread.
 
     Mirrors: kafka.controller.ControllerEventManager
+    Thread:  any puts; controller-event-thread takes.
     Locks:   _put_lock makes clear_and_put one step, so that no event slips in between the clearing and the put.
     Differs: an event that is dropped, because the queue is cleared or nobody reads it any more, hears of it (later
         Kafka has preempt for that); else the expiry thread would wait for ever for an Expire that close() has

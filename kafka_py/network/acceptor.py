@@ -459,6 +459,7 @@ class DataPlaneAcceptor(Acceptor, ListenerReconfigurable):
     """Accepts connections of clients and brokers; num.network.threads may change while it runs.
 
     Mirrors: kafka.network.DataPlaneAcceptor @ 3.7.1
+    Thread, Locks: as Acceptor.
     """
 
     THREAD_PREFIX: ClassVar[str] = "data-plane"

@@ -118,6 +118,7 @@ class ErrorMeter(KafkaMetricsGroup):
 
     Mirrors: kafka.network.RequestMetrics.ErrorMeter @ 3.7.1
     Thread:  any.
+    Locks:   _lock, while the meter is made.
     """
 
     def __init__(self, name: str, error: Errors) -> None:

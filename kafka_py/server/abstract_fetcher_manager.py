@@ -93,6 +93,7 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
 
     Mirrors: kafka.server.AbstractFetcherManager
     Thread: request handlers and scheduler, one at a time under _lock
+    Locks: _lock around every change of the threads and their partitions.
     Differs: counts failed partitions (KIP-461, in 2.3) and dead threads (KAFKA-7981, in 2.4). A thread that has ended
         by itself is replaced when partitions are given to it, and the new one takes over those it had; Kafka gives it
         partitions that nobody then fetches.

@@ -30,6 +30,7 @@ class BrokerMetadataCheckpoint(Logging):
 
     Mirrors: kafka.server.BrokerMetadataCheckpoint
     Thread: any.
+    Locks: _lock: one reads or writes the file at a time.
     """
 
     def __init__(self, file: str | os.PathLike[str]) -> None:

@@ -50,7 +50,7 @@ class DelayedDeleteRecords(DelayedOperation):
     """Waits for the low watermark of each partition to reach the offset that was asked for.
 
     Mirrors: kafka.server.DelayedDeleteRecords
-    Thread: any handler (try_complete), ExpirationReaper (on_expiration)
+    Thread: any handler (try_complete), executor-{purgatory} (on_expiration)
     """
 
     def __init__(

@@ -54,7 +54,8 @@ class DelayedFetch(DelayedOperation):
     """Waits until fetch.min.bytes can be read, or until waiting makes no more sense.
 
     Mirrors: kafka.server.DelayedFetch
-    Thread: any handler (try_complete), ExpirationReaper (on_expiration)
+    Thread: any handler (try_complete), executor-{purgatory} (on_expiration)
+    Locks: DelayedOperation.lock, while try_complete runs.
     Differs: holds the request as FetchParams, as in 3.7.1, and its partitions; 1.1.1 has FetchMetadata for both.
     """
 

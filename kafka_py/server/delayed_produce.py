@@ -73,7 +73,8 @@ class DelayedProduce(DelayedOperation):
     as `lock_opt`; completion then never waits for that lock and cannot deadlock with its holder.
 
     Mirrors: kafka.server.DelayedProduce
-    Thread: any handler (try_complete), ExpirationReaper (on_expiration)
+    Thread: any handler (try_complete), executor-{purgatory} (on_expiration)
+    Locks: DelayedOperation.lock, while try_complete runs.
     """
 
     def __init__(

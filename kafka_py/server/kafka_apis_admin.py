@@ -44,7 +44,11 @@ if TYPE_CHECKING:
 
 
 class KafkaApisAdmin(Logging):
-    """The handlers for administrators that are not about creating and deleting topics."""
+    """The handlers for administrators that are not about creating and deleting topics.
+
+    Part of `KafkaApis`, which has each of them under its name.
+    Thread: request handlers; callbacks run on whatever thread completes a delayed operation.
+    """
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 

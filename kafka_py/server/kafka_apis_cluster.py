@@ -36,7 +36,11 @@ if TYPE_CHECKING:
 
 
 class KafkaApisCluster(Logging):
-    """The handlers of requests between brokers."""
+    """The handlers of requests between brokers.
+
+    Part of `KafkaApis`, which has each of them under its name.
+    Thread: request handlers; callbacks run on whatever thread completes a delayed operation.
+    """
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 

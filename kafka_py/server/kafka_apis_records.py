@@ -68,7 +68,11 @@ ADMIN_CLIENT_ID = "__admin_client"
 
 
 class KafkaApisRecords(Logging):
-    """The handlers that read and write records."""
+    """The handlers that read and write records.
+
+    Part of `KafkaApis`, which has each of them under its name.
+    Thread: request handlers; callbacks run on whatever thread completes a delayed operation.
+    """
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 

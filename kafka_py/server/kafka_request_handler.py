@@ -234,6 +234,7 @@ class KafkaRequestHandlerPool(KafkaMetricsGroup):
     """The handlers of one request channel; their number may change while they work.
 
     Mirrors: kafka.server.KafkaRequestHandlerPool @ 3.7.1
+    Thread:  start-up, shutdown, and whoever changes num.io.threads.
     Locks:   _lock.
     """
 

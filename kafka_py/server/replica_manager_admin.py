@@ -70,7 +70,10 @@ class LogDeleteRecordsResult:
 
 
 class ReplicaManagerAdmin(Logging):
-    """DeleteRecords and DescribeLogDirs behind ReplicaManager."""
+    """DeleteRecords and DescribeLogDirs behind ReplicaManager.
+
+    Thread: request handlers.
+    """
 
     logger_name: ClassVar[str] = "kafka.server.ReplicaManager"
 

@@ -48,6 +48,7 @@ class _Order(NamedTuple):
 class ReplicaManagerLeadership(Logging):
     """LeaderAndIsr, StopReplica, UpdateMetadata and failed log directories: what changes the set of partitions.
 
+    Thread: request handlers; LogDirFailureHandler.
     Locks: _replica_state_change_lock around each request as a whole -> Partition.leader_isr_update_lock. ZooKeeper
         and log directories are read under it, as in Kafka.
     Differs: StopReplica with deletion leaves an offline partition offline (KAFKA-7313, in 2.1); 1.1.1 forgets it, so

@@ -23,6 +23,7 @@ class FileLock(Logging):
     """Locks a file, made if it is not there, against other processes and against other locks of this one.
 
     Mirrors: kafka.utils.FileLock
+    Locks: _guard around each step.
     Differs: the lock belongs to this object's open file. A process's lock, as the JVM takes it, is lost when any
     other handle of the same file is closed. The two kinds exclude each other, so a Java broker and this one do too.
     """

@@ -46,6 +46,7 @@ class KafkaScheduler(Scheduler, Logging):
 
     Mirrors: kafka.utils.KafkaScheduler
     Thread: kafka-scheduler-{n} runs the tasks; any thread may schedule.
+    Locks: _lock.
     Differs: schedule answers a future, as later versions of Kafka do.
     """
 

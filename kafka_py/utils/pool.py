@@ -19,6 +19,7 @@ class Pool(Generic[K, V]):
     """A concurrent map; get_and_maybe_put makes the value of a new key exactly once.
 
     Mirrors: kafka.utils.Pool
+    Locks: _create_lock, while the value of a new key is made.
     Left out: iterator, hasNext, next -- iteration is Python's own
     """
 

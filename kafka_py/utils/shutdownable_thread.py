@@ -20,6 +20,7 @@ class ShutdownableThread(threading.Thread, Logging, ABC):
 
     Mirrors: kafka.utils.ShutdownableThread
     Thread: its own; initiate_shutdown and await_shutdown are called by whoever started it.
+    Locks: _lock, while it starts and while it is asked to end.
     Differs: as in later Kafka nobody waits for a thread that could not be started.
     """
 

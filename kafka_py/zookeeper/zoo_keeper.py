@@ -433,6 +433,7 @@ class ZooKeeper:
 
     Mirrors: org.apache.zookeeper.ZooKeeper
     Thread: callbacks of requests run on kazoo's connection thread, the watcher on its callback thread, in order.
+    Locks: _watch_lock around the sets of watches.
     Differs: watches have no watcher of their own: every event goes to the watcher of the handle.
     """
 

@@ -45,6 +45,7 @@ class CheckpointFile(Logging, Generic[T]):
 
     Mirrors: kafka.server.checkpoints.CheckpointFile
     Thread: any.
+    Locks: _lock: one reads or writes the file at a time.
     Differs: `log_dir_failure_channel` may be None (tests, tools): then the error is only raised. `write_current`.
     """
 

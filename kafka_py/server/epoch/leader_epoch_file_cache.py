@@ -62,6 +62,7 @@ class LeaderEpochFileCache(Logging):
 
     Mirrors: kafka.server.epoch.LeaderEpochFileCache
     Thread: any; writers hold the lock.
+    Locks: _lock, for writers.
     Differs: Kafka takes a read-write lock for every look-up. Here the entries are an immutable tuple, replaced under
         the lock and read without it, so an append of a known epoch costs one comparison. `clear_and_flush_if_begun`
         does what Log does in its own way from 2.1.1 on.

@@ -53,6 +53,7 @@ class SystemTimer(Timer):
 
     Mirrors: kafka.utils.timer.SystemTimer
     Thread: executor-{name} runs the tasks; the purgatory's reaper turns the wheel; any thread adds.
+    Locks: _lock around the wheel and the delay queue.
     Differs: one lock in place of a read-write lock, whose read half costs five times as much here and allows nothing
     that the interpreter would do side by side. The clock may be given.
     Left out: reinsert, readLock, writeLock -- a function passed by name; the one lock
