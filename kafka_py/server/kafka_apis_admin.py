@@ -44,11 +44,7 @@ if TYPE_CHECKING:
 
 
 class KafkaApisAdmin(Logging):
-    """The handlers for administrators that are not about creating and deleting topics.
-
-    Part of `KafkaApis`, which has each of them under its name.
-    Thread: request handlers; callbacks run on whatever thread completes a delayed operation.
-    """
+    """The handlers for administrators that are not about creating and deleting topics. Thread: as KafkaApis."""
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 

@@ -36,11 +36,7 @@ if TYPE_CHECKING:
 
 
 class KafkaApisCluster(Logging):
-    """The handlers of requests between brokers.
-
-    Part of `KafkaApis`, which has each of them under its name.
-    Thread: request handlers; callbacks run on whatever thread completes a delayed operation.
-    """
+    """The handlers of requests between brokers. Thread: as KafkaApis."""
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 

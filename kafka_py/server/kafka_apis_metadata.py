@@ -44,11 +44,7 @@ if TYPE_CHECKING:
 
 
 class KafkaApisMetadata(Logging):
-    """The handlers that tell about the cluster and change its topics.
-
-    Part of `KafkaApis`, which has each of them under its name.
-    Thread: request handlers; callbacks run on whatever thread completes a delayed operation.
-    """
+    """The handlers that tell about the cluster and change its topics. Thread: as KafkaApis."""
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 

@@ -68,11 +68,7 @@ ADMIN_CLIENT_ID = "__admin_client"
 
 
 class KafkaApisRecords(Logging):
-    """The handlers that read and write records.
-
-    Part of `KafkaApis`, which has each of them under its name.
-    Thread: request handlers; callbacks run on whatever thread completes a delayed operation.
-    """
+    """The handlers that read and write records. Thread: as KafkaApis."""
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 

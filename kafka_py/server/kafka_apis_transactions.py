@@ -24,11 +24,7 @@ if TYPE_CHECKING:
 
 
 class KafkaApisTransactions(Logging):
-    """The handler that gives out producer ids.
-
-    Part of `KafkaApis`, which has each of them under its name.
-    Thread: request handlers; callbacks run on whatever thread completes a delayed operation.
-    """
+    """The handler that gives out producer ids. Thread: as KafkaApis."""
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 

@@ -136,6 +136,8 @@ class Partition:
         self.end = 0
         # up to where the log's beginning may have been deleted, and the least that it must have been
         self.deletable = self.durable_start = 0
+        # whether it was ever large enough for retention to delete from it, since it was looked at last
+        self.was_large = False
         self.flushed = 0
         self.torn_at: int | None = None
         self.records: dict[int, KeyValue] = {}
@@ -250,8 +252,10 @@ class Partition:
         self._resolve(found["end"], empty=not batches)
         assert found["end"] == self.end
         assert found["recovery_point"] == self.end
-        if self.topic in ("retained", "both") and self.disk.size >= RETENTION_BYTES:
+        is_large = self.disk.size >= RETENTION_BYTES
+        if self.topic in ("retained", "both") and (is_large or self.was_large):
             self.deletable = max(self.deletable, first)
+        self.was_large = is_large
         assert first <= self.deletable, "deleted too much"
         assert max(first, self.durable_start) <= found["start"] <= max(first, self.deletable)
         assert found["start"] <= found["end"]
@@ -413,6 +417,8 @@ class Model:
                     self.partitions[name].durable_start = start
             elif kind == "flushed":
                 self.partitions[what[0]].flushed = max(self.partitions[what[0]].flushed, what[1])
+            elif kind == "large":
+                self.partitions[what[0]].was_large = True
             elif kind in ("append", "truncate", "restart", "either", "delete"):
                 latest = self.partitions[what[0]]
                 if kind == "append":

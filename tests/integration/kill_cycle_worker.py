@@ -296,6 +296,9 @@ class Worker:
 
     def _lead(self, topic: str, records: MemoryRecords, batch: list[Any], from_client: bool = True) -> None:
         log = self._logs[topic]
+        if log.size + records.size_in_bytes() >= RETENTION_BYTES:
+            # retention may delete from it now, and the cleaner make it small again
+            self._ledger.note("large", log.name)
         self._ledger.note("append", log.name, log.log_end_offset, self._number, [batch])
         log.append_as_leader(records, self._number, from_client)
         self._ledger.note("done")

@@ -297,50 +297,17 @@ class MemoryRecords(AbstractRecords):
 
     @staticmethod
     def with_idempotent_records(
-        *records: SimpleRecord,
-        producer_id: int,
-        producer_epoch: int,
-        base_sequence: int,
-        magic: int = RecordBatch.CURRENT_MAGIC_VALUE,
-        initial_offset: int = 0,
-        compression_type: CompressionType = CompressionType.NONE,
-        partition_leader_epoch: int = RecordBatch.NO_PARTITION_LEADER_EPOCH,
+        *records: SimpleRecord, producer_id: int, producer_epoch: int, base_sequence: int, **others: Any
     ) -> MemoryRecords:
-        """Return one batch with a producer's state."""
+        """Return one batch with a producer's state; the other arguments are those of with_records."""
         return MemoryRecords.with_records(
-            *records,
-            magic=magic,
-            initial_offset=initial_offset,
-            compression_type=compression_type,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            partition_leader_epoch=partition_leader_epoch,
+            *records, producer_id=producer_id, producer_epoch=producer_epoch, base_sequence=base_sequence, **others
         )
 
     @staticmethod
-    def with_transactional_records(
-        *records: SimpleRecord,
-        producer_id: int,
-        producer_epoch: int,
-        base_sequence: int,
-        magic: int = RecordBatch.CURRENT_MAGIC_VALUE,
-        initial_offset: int = 0,
-        compression_type: CompressionType = CompressionType.NONE,
-        partition_leader_epoch: int = RecordBatch.NO_PARTITION_LEADER_EPOCH,
-    ) -> MemoryRecords:
-        """Return one batch that is part of a transaction."""
-        return MemoryRecords.with_records(
-            *records,
-            magic=magic,
-            initial_offset=initial_offset,
-            compression_type=compression_type,
-            producer_id=producer_id,
-            producer_epoch=producer_epoch,
-            base_sequence=base_sequence,
-            partition_leader_epoch=partition_leader_epoch,
-            is_transactional=True,
-        )
+    def with_transactional_records(*records: SimpleRecord, **others: Any) -> MemoryRecords:
+        """Return one batch that is part of a transaction, with a producer's state."""
+        return MemoryRecords.with_idempotent_records(*records, is_transactional=True, **others)
 
     @staticmethod
     def with_end_transaction_marker(
