@@ -66,7 +66,7 @@ class AdminClient:
             Selectable.USE_DEFAULT_BUFFER_SIZE,
             _TIMEOUT_MS,
             self._time,
-            False,
+            True,
             ApiVersions(),
         )
 
