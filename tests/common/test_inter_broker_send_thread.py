@@ -226,7 +226,7 @@ def test_a_shutdown_ends_the_poll_and_closes_the_client(client: FakeClient, time
 
     client.poll = poll  # type: ignore[method-assign]
     exits: list[int] = []
-    Exit.set_exit_procedure(lambda status, message=None: exits.append(status))
+    Exit.set_exit_procedure(lambda status, _: exits.append(status))
     try:
         thread = SendThread(client, time, [])
         thread.start()
