@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import pyarrow as pa
 
-from kafka_py.common.errors import IllegalStateException, KafkaException, SchemaException
+from kafka_py.common.errors import KafkaException, SchemaException
 from kafka_py.common.internals.topic import Topic
 from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.type import NULLABLE_BYTES, STRING
 from kafka_py.common.utils.time import Time
+from kafka_py.coordinator.transaction.transaction_log import TXN_KEY_SCHEMAS, TXN_VALUE_SCHEMAS
+from kafka_py.coordinator.transaction.transaction_metadata import TransactionMetadata
 from kafka_py.spark.file_transport import FileTransport, SegmentRange
 from kafka_py.spark.jobs import frame_of
 from kafka_py.spark.layout import LogDirs, ReplicaDir, position_of, scan_headers, segment_files
@@ -36,9 +38,6 @@ from kafka_py.tools.message_parsers import (
     GROUP_VALUE_SCHEMAS,
     OFFSET_COMMIT_KEY_SCHEMA,
     OFFSET_VALUE_SCHEMAS,
-    TXN_KEY_SCHEMAS,
-    TXN_STATES,
-    TXN_VALUE_SCHEMAS,
 )
 
 if TYPE_CHECKING:
@@ -281,16 +280,13 @@ def transaction_rows(newest: Iterable[tuple[bytes, bytes | None]]) -> list[Row]:
         if data is None:
             continue
         value = _versioned(TXN_VALUE_SCHEMAS, data, "transaction log message value")[1]
-        status = value.get("transaction_status")
-        if not 0 <= status < len(TXN_STATES):
-            raise IllegalStateException(f"Unknown transaction state byte {status} from the transaction status message")
         rows.append(
             (
                 transactional_id,
                 value.get("producer_id"),
                 value.get("producer_epoch"),
                 value.get("transaction_timeout"),
-                TXN_STATES[status],
+                TransactionMetadata.byte_to_state(value.get("transaction_status")).name,
                 _partitions(value.get("transaction_partitions") or (), "partition_ids"),
                 _microseconds(value.get("transaction_entry_timestamp")),
                 _microseconds(value.get("transaction_start_timestamp")),

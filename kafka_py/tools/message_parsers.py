@@ -2,8 +2,8 @@
 
 Mirrors: core/src/main/scala/kafka/tools/DumpLogSegments.scala @ 1.1.1 (MessageParser and its three classes)
 
-The schemas are those of kafka.coordinator.group.GroupMetadataManager, kafka.coordinator.transaction.TransactionLog and
-org.apache.kafka.clients.consumer.internals.ConsumerProtocol @ 1.1.1.
+The schemas are those of kafka.coordinator.group.GroupMetadataManager and
+org.apache.kafka.clients.consumer.internals.ConsumerProtocol @ 1.1.1; transactions have theirs in TransactionLog.
 """
 
 from __future__ import annotations
@@ -11,14 +11,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from kafka_py.common.errors import IllegalStateException, KafkaException, SchemaException
+from kafka_py.common.errors import KafkaException, SchemaException
 from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.type import (
     BYTES,
-    INT8,
-    INT16,
     INT32,
     INT64,
     NULLABLE_BYTES,
@@ -26,6 +24,8 @@ from kafka_py.common.protocol.types.type import (
     STRING,
 )
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.coordinator.transaction.transaction_log import TXN_KEY_SCHEMAS, TXN_VALUE_SCHEMAS
+from kafka_py.coordinator.transaction.transaction_metadata import TransactionMetadata
 from kafka_py.utils.json import Json
 
 if TYPE_CHECKING:
@@ -80,32 +80,6 @@ ASSIGNMENT_V0 = Schema(
     ),
     Field("user_data", NULLABLE_BYTES),
 )
-TXN_KEY_SCHEMAS = {0: Schema(Field("transactional_id", STRING))}
-TXN_VALUE_SCHEMAS = {
-    0: Schema(
-        Field("producer_id", INT64),
-        Field("producer_epoch", INT16),
-        Field("transaction_timeout", INT32),
-        Field("transaction_status", INT8),
-        Field(
-            "transaction_partitions",
-            ArrayOf(Schema(Field("topic", STRING), Field("partition_ids", ArrayOf(INT32))), nullable=True),
-        ),
-        Field("transaction_entry_timestamp", INT64),
-        Field("transaction_start_timestamp", INT64),
-    )
-}
-# kafka.coordinator.transaction.TransactionState, by its byte
-TXN_STATES = (
-    "Empty",
-    "Ongoing",
-    "PrepareCommit",
-    "PrepareAbort",
-    "CompleteCommit",
-    "CompleteAbort",
-    "Dead",
-    "PrepareEpochFence",
-)
 CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
@@ -152,9 +126,7 @@ class TransactionLogMessageParser(MessageParser):
         if not record.has_value():
             return transactional_id, None
         value = _versioned(TXN_VALUE_SCHEMAS, record.value(), "transaction log message value")[1]
-        status = value.get("transaction_status")
-        if not 0 <= status < len(TXN_STATES):
-            raise IllegalStateException(f"Unknown transaction state byte {status} from the transaction status message")
+        state = TransactionMetadata.byte_to_state(value.get("transaction_status"))
         partitions = ", ".join(
             str(TopicPartition(entry.get("topic"), partition))
             for entry in value.get("transaction_partitions") or ()
@@ -162,7 +134,7 @@ class TransactionLogMessageParser(MessageParser):
         )
         return transactional_id, (
             f"producerId:{value.get('producer_id')},producerEpoch:{value.get('producer_epoch')},"
-            f"state={TXN_STATES[status]},partitions=Set({partitions}),"
+            f"state={state},partitions=Set({partitions}),"
             f"txnLastUpdateTimestamp={value.get('transaction_entry_timestamp')},"
             f"txnTimeoutMs={value.get('transaction_timeout')}"
         )

@@ -16,6 +16,7 @@ from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.record.control_record_type import ControlRecordType
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
+from kafka_py.coordinator.transaction.transaction_log import TXN_KEY_SCHEMAS, TXN_VALUE_SCHEMAS
 from kafka_py.spark.arrow_encoder import RecordBatchEncoder
 from kafka_py.spark.internal_topics import (
     CONSUMER_OFFSETS_SCHEMA,
@@ -41,8 +42,6 @@ from kafka_py.tools.message_parsers import (
     GROUP_VALUE_SCHEMAS,
     OFFSET_COMMIT_KEY_SCHEMA,
     OFFSET_VALUE_SCHEMAS,
-    TXN_KEY_SCHEMAS,
-    TXN_VALUE_SCHEMAS,
 )
 from tests.log.log_harness import Logs, as_leader, log_config
 
