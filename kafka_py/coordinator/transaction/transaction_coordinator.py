@@ -241,6 +241,7 @@ class TransactionCoordinator(Logging):
                     txn_timeout_ms=transaction_timeout_ms,
                     state=Empty,
                     topic_partitions=(),
+                    txn_start_timestamp=-1,
                     txn_last_update_timestamp=self._time.milliseconds(),
                 )
             )
@@ -325,7 +326,7 @@ class TransactionCoordinator(Logging):
     def _append_init(
         self, transactional_id: str, prepared: PreparedTransition, response_callback: InitProducerIdCallback
     ) -> None:
-        coordinator_epoch, new_metadata = prepared
+        new_metadata = prepared.new_metadata
 
         def send_pid_response_callback(error: Errors) -> None:
             if error is Errors.NONE:
@@ -343,7 +344,7 @@ class TransactionCoordinator(Logging):
                 response_callback(self._init_transaction_error(error))
 
         self._txn_manager.append_transaction_to_log(
-            transactional_id, coordinator_epoch, new_metadata, send_pid_response_callback
+            transactional_id, prepared.coordinator_epoch, new_metadata, send_pid_response_callback
         )
 
     # ---- AddPartitionsToTxn, AddOffsetsToTxn

@@ -44,6 +44,10 @@ class FakeChannelManager:
         return lambda *args: self.calls.append((name, *args))
 
 
+def by_code(errors: frozenset[Errors]) -> list[Errors]:
+    return sorted(errors, key=lambda error: error.code)
+
+
 def metadata(txn_id: str = TXN_ID, producer_id: int = PRODUCER_ID, *partitions: TopicPartition) -> TransactionMetadata:
     return TransactionMetadata(txn_id, producer_id, producer_id, EPOCH, -1, 0, PrepareCommit, partitions or (TP,), 0, 0)
 
@@ -76,7 +80,9 @@ def complete(
 
 
 def partitions_of(states: FakeTransactionStateManager, txn_id: str = TXN_ID) -> set[TopicPartition]:
-    return cast("Any", states.states[txn_id]).transaction_metadata.topic_partitions
+    found = states.states[txn_id]
+    assert not isinstance(found, Errors)
+    return found.transaction_metadata.topic_partitions
 
 
 @pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldReEnqueuePartitionsWhenBrokerDisconnected")
@@ -85,7 +91,15 @@ def test_after_a_disconnect_the_marker_is_sent_again(
 ) -> None:
     complete(states, channel, None)
     assert channel.calls == [
-        ("add_txn_markers_to_broker_queue", TXN_ID, PRODUCER_ID, EPOCH, TransactionResult.COMMIT, COORDINATOR_EPOCH, (TP,))
+        (
+            "add_txn_markers_to_broker_queue",
+            TXN_ID,
+            PRODUCER_ID,
+            EPOCH,
+            TransactionResult.COMMIT,
+            COORDINATOR_EPOCH,
+            (TP,),
+        )
     ]
     assert partitions_of(states) == {TP}
 
@@ -106,7 +120,7 @@ def test_an_answer_without_the_marker_cannot_be(
 @pytest.mark.ported(
     "TransactionMarkerRequestCompletionHandlerTest.shouldRemoveTopicPartitionFromWaitingSetOnUnsupportedForMessageFormat"
 )
-@pytest.mark.parametrize("error", [Errors.NONE, *sorted(NO_MARKER_NEEDED, key=lambda error: error.code)], ids=str)
+@pytest.mark.parametrize("error", [Errors.NONE, *by_code(NO_MARKER_NEEDED)], ids=str)
 def test_a_written_marker_and_one_that_is_not_needed_take_the_partition_out(
     states: FakeTransactionStateManager, channel: FakeChannelManager, error: Errors
 ) -> None:
@@ -116,7 +130,9 @@ def test_a_written_marker_and_one_that_is_not_needed_take_the_partition_out(
 
 
 @pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWhenNotCoordinator")
-@pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWhenCoordinatorLoading")
+@pytest.mark.ported(
+    "TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWhenCoordinatorLoading"
+)
 @pytest.mark.parametrize("disconnected", [False, True])
 @pytest.mark.parametrize("state", [Errors.NOT_COORDINATOR, Errors.COORDINATOR_LOAD_IN_PROGRESS], ids=str)
 def test_a_coordinator_no_more_lets_the_transaction_go(
@@ -127,7 +143,9 @@ def test_a_coordinator_no_more_lets_the_transaction_go(
     assert channel.calls == [("remove_markers_for_txn_id", TXN_ID, COORDINATOR_EPOCH)]
 
 
-@pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWhenCoordinatorEpochChanged")
+@pytest.mark.ported(
+    "TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWhenCoordinatorEpochChanged"
+)
 @pytest.mark.parametrize("disconnected", [False, True])
 def test_an_answer_of_an_earlier_term_drops_what_waits_for_that_term(
     states: FakeTransactionStateManager, channel: FakeChannelManager, disconnected: bool
@@ -138,9 +156,13 @@ def test_an_answer_of_an_earlier_term_drops_what_waits_for_that_term(
     assert partitions_of(states) == {TP}
 
 
-@pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWhenInvalidProducerEpoch")
-@pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWheCoordinatorEpochFenced")
-@pytest.mark.parametrize("error", sorted(FENCED, key=lambda error: error.code), ids=str)
+@pytest.mark.ported(
+    "TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWhenInvalidProducerEpoch"
+)
+@pytest.mark.ported(
+    "TransactionMarkerRequestCompletionHandlerTest.shouldCompleteDelayedOperationWheCoordinatorEpochFenced"
+)
+@pytest.mark.parametrize("error", by_code(FENCED), ids=str)
 def test_a_fenced_transaction_is_let_go(
     states: FakeTransactionStateManager, channel: FakeChannelManager, error: Errors
 ) -> None:
@@ -151,7 +173,9 @@ def test_a_fenced_transaction_is_let_go(
 
 
 @pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldThrowIllegalStateExceptionWhenUnknownError")
-@pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldThrowIllegalStateExceptionWhenCorruptMessageError")
+@pytest.mark.ported(
+    "TransactionMarkerRequestCompletionHandlerTest.shouldThrowIllegalStateExceptionWhenCorruptMessageError"
+)
 @pytest.mark.ported(
     "TransactionMarkerRequestCompletionHandlerTest.shouldThrowIllegalStateExceptionWhenMessageTooLargeError"
 )
@@ -161,9 +185,7 @@ def test_a_fenced_transaction_is_let_go(
 @pytest.mark.ported(
     "TransactionMarkerRequestCompletionHandlerTest.shouldThrowIllegalStateExceptionWhenInvalidRequiredAcksError"
 )
-@pytest.mark.parametrize(
-    "error", [Errors.UNKNOWN_SERVER_ERROR, *sorted(FATAL, key=lambda error: error.code)], ids=str
-)
+@pytest.mark.parametrize("error", [Errors.UNKNOWN_SERVER_ERROR, *by_code(FATAL)], ids=str)
 def test_an_error_that_cannot_be_is_raised(
     states: FakeTransactionStateManager, channel: FakeChannelManager, error: Errors
 ) -> None:
@@ -185,7 +207,7 @@ def complete_of(states: FakeTransactionStateManager, channel: FakeChannelManager
     "TransactionMarkerRequestCompletionHandlerTest.shouldRetryPartitionWhenNotEnoughReplicasAfterAppendError"
 )
 @pytest.mark.ported("TransactionMarkerRequestCompletionHandlerTest.shouldRetryPartitionWhenKafkaStorageError")
-@pytest.mark.parametrize("error", sorted(RETRIABLE, key=lambda error: error.code), ids=str)
+@pytest.mark.parametrize("error", by_code(RETRIABLE), ids=str)
 def test_a_marker_that_was_not_taken_is_tried_again(
     states: FakeTransactionStateManager, channel: FakeChannelManager, error: Errors
 ) -> None:
