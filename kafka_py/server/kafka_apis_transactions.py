@@ -75,5 +75,5 @@ class KafkaApisTransactions(Logging):
             self._request_helper.send_response_maybe_throttle(request, create_response)
 
         self._txn_coordinator.handle_init_producer_id(
-            transactional_id, init_request.transaction_timeout_ms, send_response_callback
+            transactional_id, init_request.transaction_timeout_ms, None, send_response_callback
         )

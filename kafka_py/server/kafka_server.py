@@ -434,7 +434,18 @@ class KafkaServer(KafkaMetricsGroup):
     def _start_coordinators(self) -> None:
         """Coordinators, authorizer and fetch sessions."""
         config = self.config
-        self.transaction_coordinator = TransactionCoordinator.apply(config, self.zk_client)
+        assert self.replica_manager is not None
+        assert self.metrics is not None
+        assert self.metadata_cache is not None
+        self.transaction_coordinator = TransactionCoordinator.apply(
+            config,
+            self.replica_manager,
+            KafkaScheduler(1, "transaction-log-manager-"),
+            self.zk_client,
+            self.metrics,
+            self.metadata_cache,
+            self.time,
+        )
         self.transaction_coordinator.startup()
         if config.authorizer_class_name:
             self.authorizer = core_utils.create_object(config.authorizer_class_name)

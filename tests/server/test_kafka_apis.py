@@ -37,6 +37,7 @@ from kafka_py.common.requests.produce_request import ProduceRequest
 from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.coordinator.transaction.transaction_coordinator import InitProducerIdResult, TransactionCoordinator
+from kafka_py.coordinator.transaction.transaction_state_manager import TransactionConfig
 from kafka_py.log.index_entry import TimestampOffset
 from kafka_py.security.auth.operation import Operation
 from kafka_py.server.kafka_apis import KafkaApis
@@ -582,7 +583,12 @@ def test_transactions_are_refused_by_the_client_itself() -> None:
 
 def test_producer_ids(apis: Apis) -> None:
     ids: Any = SimpleNamespace(generate_producer_id=lambda: 4711)
-    coordinator = TransactionCoordinator(1, 900000, ids)
+    states: Any = SimpleNamespace(
+        validate_transaction_timeout_ms=lambda ms: 0 < ms <= 900000,
+        get_transaction_state=lambda transactional_id: Errors.NOT_COORDINATOR,
+    )
+    unused: Any = None
+    coordinator = TransactionCoordinator(1, TransactionConfig(), unused, ids, states, unused, unused)
     apis.txn_coordinator.handle_init_producer_id = coordinator.handle_init_producer_id
     response = apis.handle(InitProducerIdRequest(version=0, transactional_id=None, transaction_timeout_ms=1000))
     assert (response.error(), response.producer_id, response.producer_epoch) == (Errors.NONE, 4711, 0)
@@ -590,13 +596,13 @@ def test_producer_ids(apis: Apis) -> None:
         ("", 1000, Errors.INVALID_REQUEST),
         ("t", 900001, Errors.INVALID_TRANSACTION_TIMEOUT),
         ("t", 0, Errors.INVALID_TRANSACTION_TIMEOUT),
-        ("t", 1000, Errors.COORDINATOR_NOT_AVAILABLE),
+        ("t", 1000, Errors.NOT_COORDINATOR),
     ):
         request = InitProducerIdRequest(version=0, transactional_id=transactional_id, transaction_timeout_ms=timeout)
         response = apis.handle(request)
         assert (response.error(), response.producer_id) == (error, -1)
     results: list[InitProducerIdResult] = []
-    coordinator.handle_init_producer_id(None, 1, results.append)
+    coordinator.handle_init_producer_id(None, 1, None, results.append)
     assert results == [InitProducerIdResult(4711, 0, Errors.NONE)]
 
 
