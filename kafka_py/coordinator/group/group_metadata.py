@@ -10,7 +10,7 @@ Read next: group_coordinator.py, which moves it; group_metadata_manager.py, whic
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from kafka_py.clients.consumer.internals.consumer_protocol import ConsumerProtocol
@@ -543,6 +543,7 @@ class GroupMetadata(Logging):
             for member_id, member in self._members.items()
         ]
 
+    @property
     def summary(self) -> GroupSummary:
         """For DescribeGroups; IllegalStateException if a stable group has no protocol."""
         protocol = NO_PROTOCOL
@@ -555,6 +556,7 @@ class GroupMetadata(Logging):
             members = [member.summary_no_metadata() for member in self._members.values()]
         return GroupSummary(str(self._state), self.protocol_type or "", protocol, members)
 
+    @property
     def overview(self) -> GroupOverview:
         """For ListGroups."""
         return GroupOverview(self.group_id, self.protocol_type or "")
@@ -692,7 +694,7 @@ class GroupMetadata(Logging):
         """Forget all that was committed; what that was."""
         return self.remove_offsets(list(self._offsets))
 
-    def remove_offsets(self, topic_partitions: Sequence[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+    def remove_offsets(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Forget what was committed for these, or is about to be; what that was."""
         removed = {}
         for topic_partition in topic_partitions:

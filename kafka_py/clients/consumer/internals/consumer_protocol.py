@@ -63,7 +63,7 @@ class ConsumerProtocol:
         """The version that the bytes begin with; SchemaException if there are none, or it is negative."""
         version = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)
         if len(data) < _VERSION_SIZE or version < 0:
-            raise SchemaException(f"Unsupported version of the consumer protocol: {bytes(data[:_VERSION_SIZE])!r}")
+            raise SchemaException(f"Unsupported subscription version: {version}")
         return version
 
     @classmethod
