@@ -332,7 +332,7 @@ class KafkaApisGroups(Logging):
         responses = [
             topic(
                 topic=name,
-                partition_responses=[topic.Partition(partition=p, error_code=e.code) for p, error in errors.items()],
+                partition_responses=[topic.Partition(partition=p, error_code=e.code) for p, e in errors.items()],
             )
             for name, errors in group_data_by_topic(commit_status).items()
         ]

@@ -481,8 +481,8 @@ class GroupMetadata(Logging):
         """Whether who knows these protocols can join: one of them must be known to all members."""
         if self.is_(Empty):
             return bool(member_protocol_type) and bool(member_protocols)
-        return self.protocol_type == member_protocol_type and not member_protocols.isdisjoint(
-            self._candidate_protocols()
+        return self.protocol_type == member_protocol_type and any(
+            self._supported_protocols.get(protocol, 0) == len(self._members) for protocol in member_protocols
         )
 
     @property
