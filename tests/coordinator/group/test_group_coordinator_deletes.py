@@ -75,7 +75,6 @@ def test_an_empty_group_is_deleted_with_its_offsets(rig: Rig) -> None:
 
 
 def test_each_group_has_its_answer(rig: Rig) -> None:
-    rig.join(group_id="alive-0")
     rig.commit({FOO: 1})
     found = rig.coordinator.handle_delete_groups({GROUP, OTHER_GROUP})
     assert found == {GROUP: Errors.NONE, OTHER_GROUP: Errors.NOT_COORDINATOR}
