@@ -453,7 +453,7 @@ class GroupCoordinator(Logging):
             return Errors.COORDINATOR_NOT_AVAILABLE, []
         manager = self.group_manager
         error = Errors.COORDINATOR_LOAD_IN_PROGRESS if manager.is_loading else _NONE
-        return error, [group.overview for group in manager.current_groups]
+        return error, [group.overview() for group in manager.current_groups]
 
     def handle_describe_group(self, group_id: str) -> tuple[Errors, GroupSummary]:
         """State, protocol and members of a group; one that is not here counts as dead."""
@@ -464,7 +464,7 @@ class GroupCoordinator(Logging):
         if group is None:
             return _NONE, self.DEAD_GROUP
         with group.lock:
-            return _NONE, group.summary
+            return _NONE, group.summary()
 
     def validate_group_status(self, group_id: str, api: ApiKeys) -> Errors | None:
         """Why requests for the group cannot be answered here now; None if they can."""

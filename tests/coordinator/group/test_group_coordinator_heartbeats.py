@@ -163,4 +163,3 @@ def test_sessions_that_went_on_leave_nothing_behind(rig: Rig) -> None:
     assert rig.coordinator.heartbeat_purgatory.watched == 1
     rig.leave(joined.member_id)
     assert rig.coordinator.heartbeat_purgatory.watched == 0
-    assert rig.coordinator.join_purgatory.watched == 0

@@ -89,6 +89,7 @@ def test_a_member_is_of_some_kind_and_can_do_something(rig: Rig) -> None:
 def test_members_have_a_protocol_in_common(rig: Rig) -> None:
     joined = rig.send_join(protocols=[("range", b"")])
     refused = rig.join(protocols=[("roundrobin", b"")])
+    rig.advance(INITIAL_DELAY + 1)
     assert joined.value.error is Errors.NONE
     assert refused.error is Errors.INCONSISTENT_GROUP_PROTOCOL
 
