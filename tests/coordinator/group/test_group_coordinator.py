@@ -19,6 +19,7 @@ from kafka_py.coordinator.group.group_metadata import (
     GroupOverview,
     PreparingRebalance,
 )
+from kafka_py.coordinator.group.offset_config import OffsetConfig
 from kafka_py.server.kafka_config import KafkaConfig
 from tests.coordinator.group.coordinator_support import (
     GROUP,
@@ -93,7 +94,7 @@ def test_the_settings_of_offsets_come_from_the_configuration() -> None:
         "offsets.commit.required.acks": "2",
     }
     found = GroupCoordinator._offset_config(KafkaConfig(values, do_log=False))
-    assert found == (1, 2, 180_000, 4, 5, 6, 7, CompressionType.GZIP, 8, 2)
+    assert found == OffsetConfig(1, 2, 180_000, 4, 5, 6, 7, CompressionType.GZIP, 8, 2)
 
 
 def test_the_offsets_topic_is_compacted_and_keeps_the_codec_of_its_batches(rig: Rig) -> None:
