@@ -51,4 +51,5 @@ class MockTimer(Timer):
         return len(self._task_queue)
 
     def shutdown(self) -> None:
-        """Nothing has to be stopped."""
+        """What waits will not run."""
+        self._task_queue.clear()

@@ -92,8 +92,6 @@ class GroupCoordinator(Logging):
     Locks: the group's around each look at it and around the answer; before those of the GroupMetadataManager, of
         partitions and of logs. Delayed operations have the lock of their group, so that who completes them has it.
     Differs: what joins is in GroupJoins, what is about offsets in GroupOffsets.
-    Left out: validateGroup, validGroupId, joinError, shouldKeepMemberAlive -- have 2.5.1's names:
-        validate_group_status, JoinGroupResult.failed, should_complete_non_pending_heartbeat
     """
 
     NO_STATE = NO_STATE
@@ -613,7 +611,8 @@ class GroupCoordinator(Logging):
                 )
 
     def on_complete_heartbeat(self) -> None:
-        """Nothing to do: that a heartbeat came in time is no event."""
+        """A session is not waited for any more; Kafka means to count these."""
+        self.trace("A heartbeat has come, or is not waited for any more")
 
     # -- Members that go
 
@@ -671,7 +670,8 @@ class GroupCoordinator(Logging):
             return group.has_all_members_joined and force_complete()
 
     def on_expire_join(self) -> None:
-        """Nothing to do: on_complete_join goes on without those that are missing."""
+        """A rebalance has gone on without those that are missing (on_complete_join); Kafka means to count these."""
+        self.debug("The time for members to join was up")
 
     def on_complete_join(self, group: GroupMetadata) -> None:
         """Begin the next generation with the members that have joined."""
