@@ -174,7 +174,7 @@ class GroupOffsets(Logging):
     # -- Look-ups
 
     def handle_fetch_offsets(
-        self, group_id: str, require_stable: bool, partitions: Collection[TopicPartition] | None
+        self, group_id: str, require_stable: bool, partitions: Collection[TopicPartition] | None = None
     ) -> tuple[Errors, dict[TopicPartition, PartitionData]]:
         """The offsets of these partitions, None: of all. `require_stable`: an error where a transaction is open."""
         error = self._coordinator.validate_group_status(group_id, ApiKeys.OFFSET_FETCH)
