@@ -8,7 +8,7 @@ it also holds a worker (SIGSTOP), starts another with its id, and lets the first
 
 A consumer with isolation.level=read_committed reads along. In the end it, and another one that begins then, must have
 seen each record of the input once in each output, in the order of its partition, and nothing that was aborted; no
-partition may hold back what is committed. What is expected is read from the input topic, for only that tells what
+partition may hold back what is committed, and the group's offsets stand at the end of the input. What is expected is read from the input topic, for only that tells what
 became of a record whose producer never heard of it.
 
 tests/integration/test_exactly_once.py does so with a few kills. Many:
@@ -617,8 +617,19 @@ class ExactlyOnce:
         for worker in self.workers:
             worker.stop()
         wait_until(self._is_all_decided, 40, "the end of all transactions")
+        ends = {partition: 1 + max(o for p, o in source if p == partition) for partition in range(PARTITIONS)}
+        wait_until(lambda: self._committed() == ends, 20, f"the group's offsets at the end of the input, {ends}")
         self.log(f"all is copied; {self.kills} kills; {self.summary()}")
         return source
+
+    def _committed(self) -> dict[int, int]:
+        """Partition of the input -> the offset that the group goes on at."""
+        consumer = Consumer({"bootstrap.servers": self.cluster.bootstrap_servers, "group.id": GROUP, "log_level": 3})
+        try:
+            found = consumer.committed([TopicPartition(INPUT, p) for p in range(PARTITIONS)], timeout=20)
+            return {it.partition: it.offset for it in found}
+        finally:
+            consumer.close()
 
     def _wait_for_zombies(self) -> None:
         """Each is fenced as soon as it has something to copy."""
