@@ -8,8 +8,8 @@ it also holds a worker (SIGSTOP), starts another with its id, and lets the first
 
 A consumer with isolation.level=read_committed reads along. In the end it, and another one that begins then, must have
 seen each record of the input once in each output, in the order of its partition, and nothing that was aborted; no
-partition may hold back what is committed, and the group's offsets stand at the end of the input. What is expected is read from the input topic, for only that tells what
-became of a record whose producer never heard of it.
+partition may hold back what is committed, and the group's offsets stand at the end of the input. What is expected is
+read from the input topic, for only that tells what became of a record whose producer never heard of it.
 
 tests/integration/test_exactly_once.py does so with a few kills. Many:
 
