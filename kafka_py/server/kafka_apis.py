@@ -63,10 +63,10 @@ class KafkaApis(ApiRequestHandler, Logging):
     """
 
     HANDLERS: ClassVar[dict[ApiKeys, ApiHandler]] = {
-        ApiKeys.PRODUCE: ApiHandler(lambda apis: apis.handle_produce_request, 0, 7),
+        ApiKeys.PRODUCE: ApiHandler(lambda apis: apis.handle_produce_request, 0, 8),
         ApiKeys.FETCH: ApiHandler(lambda apis: apis.handle_fetch_request, 0, 11),
-        ApiKeys.LIST_OFFSETS: ApiHandler(lambda apis: apis.handle_list_offset_request, 0, 2),
-        ApiKeys.METADATA: ApiHandler(lambda apis: apis.handle_topic_metadata_request, 0, 5),
+        ApiKeys.LIST_OFFSETS: ApiHandler(lambda apis: apis.handle_list_offset_request, 0, 5),
+        ApiKeys.METADATA: ApiHandler(lambda apis: apis.handle_topic_metadata_request, 0, 9),
         ApiKeys.LEADER_AND_ISR: ApiHandler(lambda apis: apis.handle_leader_and_isr_request, 0, 1),
         ApiKeys.STOP_REPLICA: ApiHandler(lambda apis: apis.handle_stop_replica_request, 0, 0),
         ApiKeys.UPDATE_METADATA: ApiHandler(lambda apis: apis.handle_update_metadata_request, 0, 4),
@@ -77,7 +77,7 @@ class KafkaApis(ApiRequestHandler, Logging):
         ApiKeys.DELETE_TOPICS: ApiHandler(lambda apis: apis.handle_delete_topics_request, 0, 1),
         ApiKeys.DELETE_RECORDS: ApiHandler(lambda apis: apis.handle_delete_records_request, 0, 0),
         ApiKeys.INIT_PRODUCER_ID: ApiHandler(lambda apis: apis.handle_init_producer_id_request, 0, 0),
-        ApiKeys.OFFSET_FOR_LEADER_EPOCH: ApiHandler(lambda apis: apis.handle_offset_for_leader_epoch_request, 0, 0),
+        ApiKeys.OFFSET_FOR_LEADER_EPOCH: ApiHandler(lambda apis: apis.handle_offset_for_leader_epoch_request, 0, 3),
         ApiKeys.DESCRIBE_CONFIGS: ApiHandler(lambda apis: apis.handle_describe_configs_request, 0, 1),
         ApiKeys.ALTER_CONFIGS: ApiHandler(lambda apis: apis.handle_alter_configs_request, 0, 0),
         ApiKeys.DESCRIBE_LOG_DIRS: ApiHandler(lambda apis: apis.handle_describe_log_dirs_request, 0, 0),

@@ -173,7 +173,10 @@ class KafkaApisMetadata(Logging):
             if topics
             else []
         )
+        if metadata_request.include_topic_authorized_operations:
+            topic_metadata = [self._with_authorized_operations(request, metadata) for metadata in topic_metadata]
         complete = topic_metadata + refused
+        cluster_operations = self._cluster_authorized_operations(request, metadata_request)
         brokers = self._metadata_cache.get_alive_brokers()
         if self.logger.trace_enabled:
             self.trace(
@@ -190,9 +193,25 @@ class KafkaApisMetadata(Logging):
         self._request_helper.send_response_maybe_throttle(
             request,
             lambda request_throttle_ms: MetadataResponse(
-                nodes, self._cluster_id, controller_id, complete, request_throttle_ms
+                nodes, self._cluster_id, controller_id, complete, request_throttle_ms, cluster_operations
             ),
         )
+
+    def _with_authorized_operations(
+        self, request: Request, metadata: MetadataResponse.TopicMetadata
+    ) -> MetadataResponse.TopicMetadata:
+        resource = Resource(ResourceType.Topic, metadata.topic)
+        operations = self._auth_helper.authorized_operations(request.session, resource)
+        return metadata._replace(authorized_operations=operations)
+
+    def _cluster_authorized_operations(self, request: Request, metadata_request: MetadataRequest) -> int:
+        """What the sender may do to the cluster, nothing if it may not even describe it; if it asks (version 8)."""
+        if not metadata_request.include_cluster_authorized_operations:
+            return MetadataResponse.NOT_ASKED_FOR
+        session, cluster = request.session, Resource.CLUSTER_RESOURCE
+        if not self._auth_helper.authorize(session, Operation.Describe, cluster):
+            return 0
+        return self._auth_helper.authorized_operations(session, cluster)
 
     def _authorize_topics(
         self, request: Request, metadata_request: MetadataRequest, topics: Collection[str], all_topics: bool

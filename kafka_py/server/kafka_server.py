@@ -43,7 +43,7 @@ from kafka_py.network.acceptor import ControlPlaneAcceptor, DataPlaneAcceptor
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.security.credential_provider import CredentialProvider
 from kafka_py.server.admin_manager import AdminManager
-from kafka_py.server.api_version_manager import SimpleApiVersionManager
+from kafka_py.server.api_version_manager import SimpleApiVersionManager, ranges_at
 from kafka_py.server.broker_metadata_checkpoint import BrokerMetadata, BrokerMetadataCheckpoint
 from kafka_py.server.broker_states import (
     BrokerShuttingDown,
@@ -404,7 +404,9 @@ class KafkaServer(KafkaMetricsGroup):
         config = self.config
         assert self.metrics is not None
         self.metadata_cache = MetadataCache.zk_metadata_cache(config.broker_id)
-        self.api_version_manager = SimpleApiVersionManager("broker", KafkaApis.HANDLERS)
+        self.api_version_manager = SimpleApiVersionManager(
+            "broker", ranges_at(self.config.api_level, KafkaApis.HANDLERS)
+        )
         self.credential_provider = CredentialProvider([m.mechanism_name() for m in ScramMechanism])
         self.socket_server = SocketServer(
             config, self.metrics, self.time, self.credential_provider, self.api_version_manager
