@@ -200,6 +200,7 @@ class KafkaConfigOptions(K):
     group_min_session_timeout_ms: int = fixed(K.GROUP_MIN_SESSION_TIMEOUT_MS_PROP, INT, 6000, None, MEDIUM, "Shortest session timeout a group member may ask for")
     group_max_session_timeout_ms: int = fixed(K.GROUP_MAX_SESSION_TIMEOUT_MS_PROP, INT, 300000, None, MEDIUM, "Longest session timeout a group member may ask for")
     group_initial_rebalance_delay: int = fixed(K.GROUP_INITIAL_REBALANCE_DELAY_MS_PROP, INT, 3000, None, MEDIUM, "How long a new group waits for more members before its first rebalance")
+    group_max_size: int = fixed(K.GROUP_MAX_SIZE_PROP, INT, 2**31 - 1, at_least(1), MEDIUM, "Most members a group may have")
 
     # -- Offsets
     offset_metadata_max_size: int = fixed(K.OFFSET_METADATA_MAX_SIZE_PROP, INT, 4096, None, HIGH, "Largest metadata text beside a committed offset")

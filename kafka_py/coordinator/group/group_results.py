@@ -15,6 +15,8 @@ from kafka_py.common.protocol.errors import Errors
 if TYPE_CHECKING:
     from kafka_py.common.requests.join_group_response import JoinGroupResponse
 
+# what a member says that has no id yet
+UNKNOWN_MEMBER_ID = ""
 NO_STATE = ""
 NO_PROTOCOL_TYPE = ""
 NO_PROTOCOL = ""
@@ -32,6 +34,22 @@ class GroupConfig(NamedTuple):
     group_max_session_timeout_ms: int
     group_max_size: int
     group_initial_rebalance_delay_ms: int
+
+
+class JoiningMember(NamedTuple):
+    """What a JoinGroup tells of its sender; `protocols` in the order of its preference, times in ms.
+
+    Differs: Kafka hands these eight from method to method one by one.
+    """
+
+    member_id: str
+    group_instance_id: str | None
+    client_id: str
+    client_host: str
+    rebalance_timeout_ms: int
+    session_timeout_ms: int
+    protocol_type: str
+    protocols: list[tuple[str, bytes]]
 
 
 class JoinGroupResult(NamedTuple):
@@ -57,7 +75,7 @@ class JoinGroupResult(NamedTuple):
 class SyncGroupResult(NamedTuple):
     """The answer to a SyncGroup: what the member is to do, or the error.
 
-    Mirrors: kafka.coordinator.group.SyncGroupResult @ 3.7.1
+    Mirrors: kafka.coordinator.group.SyncGroupResult @ 2.5.1
     """
 
     protocol_type: str | None
@@ -74,7 +92,7 @@ class SyncGroupResult(NamedTuple):
 class LeaveMemberResponse(NamedTuple):
     """What became of one member that wanted to leave.
 
-    Mirrors: kafka.coordinator.group.LeaveMemberResponse @ 3.7.1
+    Mirrors: kafka.coordinator.group.LeaveMemberResponse @ 2.5.1
     """
 
     member_id: str
@@ -85,7 +103,7 @@ class LeaveMemberResponse(NamedTuple):
 class LeaveGroupResult(NamedTuple):
     """The answer to a LeaveGroup: one error for all, or one for each member.
 
-    Mirrors: kafka.coordinator.group.LeaveGroupResult @ 3.7.1
+    Mirrors: kafka.coordinator.group.LeaveGroupResult @ 2.5.1
     """
 
     top_level_error: Errors

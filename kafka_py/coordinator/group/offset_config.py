@@ -13,11 +13,11 @@ from kafka_py.common.record.compression_type import CompressionType
 class OffsetConfig(NamedTuple):
     """How offsets are kept.
 
-    `max_metadata_size`: bytes of text beside an offset; `load_buffer_size`: bytes read at a time when a partition of the
-    offsets topic is loaded; `offsets_retention_ms`: how long after its group became empty (without a group: after its
-    commit) an offset is kept, looked at every `offsets_retention_check_interval_ms`; `offset_commit_timeout_ms`: how
-    long a commit may wait for the replicas. The rest is what the topic is created with. Codec and acks should stay as
-    they are: a batch is one commit, and -1 is what makes it last.
+    `max_metadata_size`: bytes of text beside an offset; `load_buffer_size`: bytes read at a time when a partition of
+    the offsets topic is loaded; `offsets_retention_ms`: how long after its group became empty (without a group: after
+    its commit) an offset is kept, looked at every `offsets_retention_check_interval_ms`; `offset_commit_timeout_ms`:
+    how long a commit may wait for the replicas. The rest is what the topic is created with. Codec and acks should stay
+    as they are: a batch is one commit, and -1 is what makes it last.
 
     Mirrors: kafka.coordinator.group.OffsetConfig
     """
