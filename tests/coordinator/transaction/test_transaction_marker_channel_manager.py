@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator
 from typing import cast
 
 import pytest
@@ -12,6 +15,7 @@ from kafka_py.clients.cluster_connection_states import LONG_MAX
 from kafka_py.clients.kafka_client import KafkaClient
 from kafka_py.common.errors import IllegalStateException
 from kafka_py.common.inter_broker_send_thread import RequestAndCompletionHandler
+from kafka_py.common.metrics.metrics import Metrics as KafkaMetrics
 from kafka_py.common.network.listener_name import ListenerName
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -21,6 +25,7 @@ from kafka_py.common.requests.transaction_result import TransactionResult
 from kafka_py.common.requests.write_txn_markers_request import TxnMarkerEntry, WriteTxnMarkersRequest
 from kafka_py.common.requests.write_txn_markers_response import WriteTxnMarkersResponse
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.common.utils.time import Time
 from kafka_py.coordinator.transaction.delayed_txn_marker import DelayedTxnMarker
 from kafka_py.coordinator.transaction.transaction_marker_channel_manager import (
     TransactionMarkerChannelManager,
@@ -37,7 +42,7 @@ from kafka_py.server.delayed_operation import DelayedOperationPurgatory
 from kafka_py.server.kafka_config import KafkaConfig
 from kafka_py.server.metadata_cache import MetadataCache
 from kafka_py.testing.mock_time import MockTime
-from tests.coordinator.transaction.txn_fakes import FakeTransactionStateManager
+from tests.coordinator.transaction.txn_fakes import Append, FakeTransactionStateManager
 
 P1, P2 = TopicPartition("topic1", 0), TopicPartition("topic1", 1)
 BROKER1, BROKER2 = Node(1, "host", 10), Node(2, "otherhost", 10)
@@ -424,3 +429,71 @@ def test_gauges(cluster: Cluster) -> None:
     assert found.keys() == names
     cluster.manager.shutdown()
     assert not names & {str(name) for name in registry.all_metrics()}
+
+
+class Leader(threading.Thread):
+    """A broker on a socket: it drops the connection of the first request, and answers the next ones."""
+
+    def __init__(self) -> None:
+        super().__init__(name="leader", daemon=True)
+        self._server = socket.create_server(("localhost", 0))
+        self._server.settimeout(10)
+        self.node = Node(1, "localhost", self._server.getsockname()[1])
+        self.seen: list[tuple[int, str, list[TxnMarkerEntry]]] = []
+
+    def run(self) -> None:
+        with self._server:
+            for answers in (False, True):
+                connection, _ = self._server.accept()
+                with connection, connection.makefile("rb") as stream:
+                    self._serve(connection, stream.read, answers)
+
+    def _serve(self, connection: socket.socket, read: Callable[[int], bytes], answers: bool) -> None:
+        while size := read(4):
+            frame = read(*struct.unpack(">i", size))
+            header = RequestHeader.parse(frame)
+            request = WriteTxnMarkersRequest.parse(memoryview(frame)[header.size :], header.api_version)
+            self.seen.append((header.api_version, header.client_id or "", request.markers()))
+            if not answers:
+                return
+            errors = {m.producer_id: dict.fromkeys(m.partitions, Errors.NONE) for m in request.markers()}
+            payload = WriteTxnMarkersResponse.of(errors).serialize(header.api_version, header.to_response_header())
+            connection.sendall(struct.pack(">i", len(payload)) + payload)
+
+
+def test_markers_go_over_the_network_again_after_a_disconnect(cluster: Cluster) -> None:
+    leader = Leader()
+    leader.start()
+    cluster.cache.leaders = {P1: leader.node, P2: leader.node}
+    metrics = KafkaMetrics()
+    manager = TransactionMarkerChannelManager.apply(
+        KafkaConfig.from_props({"zookeeper.connect": "z", "broker.id": "3"}, do_log=False),
+        metrics,
+        cast("MetadataCache", cluster.cache),
+        cast("TransactionStateManager", cluster.states),
+        cluster.purgatory,
+        Time.SYSTEM,
+        "",
+    )
+    completed = threading.Event()
+    answer_append = cluster.states.answer
+
+    def answer_and_tell(append: Append, error: Errors) -> None:
+        answer_append(append, error)
+        completed.set()
+
+    cluster.states.answer = answer_and_tell  # type: ignore[method-assign]
+    cluster.states.answers = [Errors.NONE]
+    manager.start()
+    try:
+        assert manager.name == "TxnMarkerSenderThread-3"
+        new_metadata = cluster.txn1.prepare_complete(0)
+        manager.add_txn_markers_to_send(TXN1, 0, COMMIT, cluster.txn1, new_metadata)
+        assert completed.wait(10)
+    finally:
+        manager.shutdown()
+        metrics.close()
+        leader.join(10)
+    assert cluster.txn1.state is CompleteCommit
+    assert [(version, client_id) for version, client_id, _ in leader.seen] == [(0, "broker-3-txn-marker-sender")] * 2
+    assert [{*m.partitions} for _, _, [m] in leader.seen] == [{P1, P2}] * 2
