@@ -543,7 +543,6 @@ class GroupMetadata(Logging):
             for member_id, member in self._members.items()
         ]
 
-    @property
     def summary(self) -> GroupSummary:
         """For DescribeGroups; IllegalStateException if a stable group has no protocol."""
         protocol = NO_PROTOCOL
@@ -556,7 +555,6 @@ class GroupMetadata(Logging):
             members = [member.summary_no_metadata() for member in self._members.values()]
         return GroupSummary(str(self._state), self.protocol_type or "", protocol, members)
 
-    @property
     def overview(self) -> GroupOverview:
         """For ListGroups."""
         return GroupOverview(self.group_id, self.protocol_type or "")
