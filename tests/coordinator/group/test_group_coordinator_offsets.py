@@ -101,7 +101,7 @@ def test_a_commit_is_answered_when_it_is_in_the_log(rig: Rig) -> None:
     ("error", "told"),
     [
         (Errors.NOT_ENOUGH_REPLICAS, Errors.COORDINATOR_NOT_AVAILABLE),
-        (Errors.REQUEST_TIMED_OUT, Errors.COORDINATOR_NOT_AVAILABLE),
+        (Errors.REQUEST_TIMED_OUT, Errors.REQUEST_TIMED_OUT),
         (Errors.NOT_LEADER_FOR_PARTITION, Errors.NOT_COORDINATOR),
         (Errors.MESSAGE_TOO_LARGE, Errors.INVALID_COMMIT_OFFSET_SIZE),
     ],
