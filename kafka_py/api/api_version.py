@@ -1,6 +1,6 @@
 """The versions of the inter-broker protocol.
 
-Mirrors: core/src/main/scala/kafka/api/ApiVersion.scala @ 1.1.1
+Mirrors: core/src/main/scala/kafka/api/ApiVersion.scala @ 1.1.1 (from 2.0-IV0 on as in 2.5.1)
 Read next: server/kafka_config.py (inter.broker.protocol.version, log.message.format.version)
 """
 
@@ -93,6 +93,18 @@ KAFKA_0_11_0_IV1 = ApiVersion(11, "0.11.0-IV1", RecordFormat.V2)
 KAFKA_0_11_0_IV2 = ApiVersion(12, "0.11.0-IV2", RecordFormat.V2)
 KAFKA_1_0_IV0 = ApiVersion(13, "1.0-IV0", RecordFormat.V2)
 KAFKA_1_1_IV0 = ApiVersion(14, "1.1-IV0", RecordFormat.V2)
+KAFKA_2_0_IV0 = ApiVersion(15, "2.0-IV0", RecordFormat.V2)
+KAFKA_2_0_IV1 = ApiVersion(16, "2.0-IV1", RecordFormat.V2)
+KAFKA_2_1_IV0 = ApiVersion(17, "2.1-IV0", RecordFormat.V2)
+KAFKA_2_1_IV1 = ApiVersion(18, "2.1-IV1", RecordFormat.V2)
+KAFKA_2_1_IV2 = ApiVersion(19, "2.1-IV2", RecordFormat.V2)
+KAFKA_2_2_IV0 = ApiVersion(20, "2.2-IV0", RecordFormat.V2)
+KAFKA_2_2_IV1 = ApiVersion(21, "2.2-IV1", RecordFormat.V2)
+KAFKA_2_3_IV0 = ApiVersion(22, "2.3-IV0", RecordFormat.V2)
+KAFKA_2_3_IV1 = ApiVersion(23, "2.3-IV1", RecordFormat.V2)
+KAFKA_2_4_IV0 = ApiVersion(24, "2.4-IV0", RecordFormat.V2)
+KAFKA_2_4_IV1 = ApiVersion(25, "2.4-IV1", RecordFormat.V2)
+KAFKA_2_5_IV0 = ApiVersion(26, "2.5-IV0", RecordFormat.V2)
 
 ApiVersion._VERSION_NAME_MAP.update(
     {
@@ -128,5 +140,35 @@ ApiVersion._VERSION_NAME_MAP.update(
         # fetch sessions (KIP-227), DeleteGroups (KIP-229)
         "1.1-IV0": KAFKA_1_1_IV0,
         "1.1": KAFKA_1_1_IV0,
+        # OffsetForLeaderEpoch answers with an epoch (KIP-279)
+        "2.0-IV0": KAFKA_2_0_IV0,
+        # clients wait by themselves when they are throttled (KIP-219)
+        "2.0-IV1": KAFKA_2_0_IV1,
+        "2.0": KAFKA_2_0_IV1,
+        # offsets that expire with their group (KIP-211): new records in __consumer_offsets
+        "2.1-IV0": KAFKA_2_1_IV0,
+        # readers are fenced by leader epochs (KIP-320)
+        "2.1-IV1": KAFKA_2_1_IV1,
+        # zstd (KIP-110)
+        "2.1-IV2": KAFKA_2_1_IV2,
+        "2.1": KAFKA_2_1_IV2,
+        # broker epochs (KIP-380)
+        "2.2-IV0": KAFKA_2_2_IV0,
+        # ListOffsets waits for the high watermark after an election (KIP-207)
+        "2.2-IV1": KAFKA_2_2_IV1,
+        "2.2": KAFKA_2_2_IV1,
+        # static members (KIP-345): new records in __consumer_offsets
+        "2.3-IV0": KAFKA_2_3_IV0,
+        # racks in Fetch (KIP-392)
+        "2.3-IV1": KAFKA_2_3_IV1,
+        "2.3": KAFKA_2_3_IV1,
+        # reassignments in LeaderAndIsr (KIP-455)
+        "2.4-IV0": KAFKA_2_4_IV0,
+        # flexible versions between brokers (KIP-482)
+        "2.4-IV1": KAFKA_2_4_IV1,
+        "2.4": KAFKA_2_4_IV1,
+        # as 2.4-IV1
+        "2.5-IV0": KAFKA_2_5_IV0,
+        "2.5": KAFKA_2_5_IV0,
     }
 )

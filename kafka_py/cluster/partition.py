@@ -477,13 +477,34 @@ class Partition(KafkaMetricsGroup):
             self.leader_replica_id_opt = base_state.leader
             return not same_leader
 
-    def last_offset_for_leader_epoch(self, leader_epoch: int) -> EpochEndOffset:
-        """Where the records of that leader epoch end in the leader's log, or NOT_LEADER_FOR_PARTITION."""
+    @property
+    def is_high_watermark_behind_epoch(self) -> bool:
+        """Whether not all that this leader had at its election counts as committed yet (KIP-207)."""
+        state = self._leader_state
+        if state is None:
+            return False
+        with self._append_lock:
+            return state.leader_replica.high_watermark.message_offset < self._leader_epoch_start_offset
+
+    def last_offset_for_leader_epoch(
+        self, leader_epoch: int, current_leader_epoch: int | None = None
+    ) -> EpochEndOffset:
+        """Where the records of that leader epoch end in the leader's log, or NOT_LEADER_FOR_PARTITION.
+
+        Who tells its current leader epoch (-1: any) is refused if it is not ours, and gets the answer of KIP-279.
+        """
         with self.leader_isr_update_lock.read_lock():
             leader_replica = self.leader_replica_if_local
             if leader_replica is None or leader_replica.epochs is None:
                 return EpochEndOffset(Errors.NOT_LEADER_FOR_PARTITION, EpochEndOffset.UNDEFINED_EPOCH_OFFSET)
-            return EpochEndOffset(_NONE, leader_replica.epochs.end_offset_for(leader_epoch))
+            if current_leader_epoch is None:
+                return EpochEndOffset(_NONE, leader_replica.epochs.end_offset_for(leader_epoch))
+            try:
+                self.check_current_leader_epoch(current_leader_epoch)
+            except (FencedLeaderEpochException, UnknownLeaderEpochException) as e:
+                return EpochEndOffset(Errors.for_exception(e), EpochEndOffset.UNDEFINED_EPOCH_OFFSET)
+            epoch, end_offset = leader_replica.epochs.epoch_and_end_offset_for(leader_epoch)
+            return EpochEndOffset(_NONE, end_offset, epoch)
 
     # ---- the leader's side of replication
 

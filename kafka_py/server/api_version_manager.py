@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
@@ -26,6 +26,52 @@ class VersionRange(Protocol):
     @property
     def max_version(self) -> int:
         """The highest version served."""
+
+
+# The highest versions that 1.1.1 has, where later ones are served; None: it lacks the API. ApiVersions, which asks for
+# these, is answered in all its versions.
+MAX_VERSIONS_OF_1_1_1: dict[ApiKeys, int | None] = {
+    ApiKeys.PRODUCE: 5,
+    ApiKeys.FETCH: 7,
+    ApiKeys.LIST_OFFSETS: 2,
+    ApiKeys.METADATA: 5,
+    ApiKeys.OFFSET_COMMIT: 3,
+    ApiKeys.OFFSET_FETCH: 3,
+    ApiKeys.FIND_COORDINATOR: 1,
+    ApiKeys.JOIN_GROUP: 2,
+    ApiKeys.HEARTBEAT: 1,
+    ApiKeys.LEAVE_GROUP: 1,
+    ApiKeys.SYNC_GROUP: 1,
+    ApiKeys.DESCRIBE_GROUPS: 1,
+    ApiKeys.LIST_GROUPS: 1,
+    ApiKeys.INIT_PRODUCER_ID: 0,
+    ApiKeys.OFFSET_FOR_LEADER_EPOCH: 0,
+    ApiKeys.ADD_PARTITIONS_TO_TXN: 0,
+    ApiKeys.ADD_OFFSETS_TO_TXN: 0,
+    ApiKeys.END_TXN: 0,
+    ApiKeys.TXN_OFFSET_COMMIT: 0,
+    ApiKeys.DELETE_GROUPS: 0,
+    ApiKeys.OFFSET_DELETE: None,
+}
+
+
+class Versions(NamedTuple):
+    """The range of versions of one API."""
+
+    min_version: int
+    max_version: int
+
+
+def ranges_at(api_level: str, handlers: Mapping[ApiKeys, VersionRange]) -> dict[ApiKeys, VersionRange]:
+    """What a broker of that release (kafka.py.api.level) would serve of what the handlers can."""
+    if api_level != "1.1.1":
+        return dict(handlers)
+    ranges: dict[ApiKeys, VersionRange] = {}
+    for key, handler in handlers.items():
+        highest = MAX_VERSIONS_OF_1_1_1.get(key, handler.max_version)
+        if highest is not None:
+            ranges[key] = Versions(handler.min_version, min(highest, handler.max_version))
+    return ranges
 
 
 class ApiVersionManager:

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from kafka_py.common.errors import (
     ApiException,
+    FencedLeaderEpochException,
     IllegalStateException,
     KafkaStorageException,
     NotLeaderForPartitionException,
+    OffsetNotAvailableException,
+    UnknownLeaderEpochException,
     UnknownTopicOrPartitionException,
     UnsupportedCompressionTypeException,
     UnsupportedForMessageFormatException,
@@ -22,6 +25,7 @@ from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
+from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.fetch_request import FetchRequest
 from kafka_py.common.requests.fetch_response import FetchResponse
 from kafka_py.common.requests.isolation_level import IsolationLevel
@@ -39,6 +43,7 @@ from kafka_py.server.quota_factory import QuotaFactory
 from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
+    from kafka_py.cluster.partition import Partition
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.common.utils.time import Time
     from kafka_py.log.index_entry import TimestampOffset
@@ -61,6 +66,8 @@ _NO_STATS = RecordsProcessingStats.EMPTY
 _EXPECTED_LIST_OFFSET_ERRORS = (
     UnknownTopicOrPartitionException,
     NotLeaderForPartitionException,
+    UnknownLeaderEpochException,
+    FencedLeaderEpochException,
     KafkaStorageException,
     UnsupportedForMessageFormatException,
 )
@@ -489,6 +496,7 @@ class KafkaApisRecords(Logging):
     ) -> dict[TopicPartition, ListOffsetResponse.PartitionData]:
         offset_request = request.body(ListOffsetRequest)
         duplicates = offset_request.duplicate_partitions()
+        current_leader_epochs = offset_request.current_leader_epochs()
         result = {}
         for tp, timestamp in offset_request.partition_timestamps().items():
             if not self._may_describe(request, tp):
@@ -504,16 +512,27 @@ class KafkaApisRecords(Logging):
                 result[tp] = _no_offset(Errors.INVALID_REQUEST)
             else:
                 try:
-                    result[tp] = self._list_offset(offset_request, tp, timestamp)
+                    result[tp] = self._list_offset(offset_request, tp, timestamp, current_leader_epochs[tp])
+                except OffsetNotAvailableException as e:
+                    # before version 5 clients know another name for it
+                    error = Errors.for_exception(e) if offset_request.version() >= 5 else Errors.LEADER_NOT_AVAILABLE
+                    result[tp] = _no_offset(error)
                 except Exception as e:  # noqa: BLE001 -- one partition's failure is part of the answer
                     result[tp] = _no_offset(self._list_offset_error(request, tp, e))
         return result
 
     def _list_offset(
-        self, offset_request: ListOffsetRequest, tp: TopicPartition, timestamp: int
+        self, offset_request: ListOffsetRequest, tp: TopicPartition, timestamp: int, current_leader_epoch: int
     ) -> ListOffsetResponse.PartitionData:
-        """One partition of version 1 and above: consumers see no further than they may fetch."""
+        """One partition of version 1 and above: consumers see no further than they may fetch.
+
+        OffsetNotAvailableException while a new leader cannot tell yet how far that is (KIP-207); the exceptions of
+        Partition.check_current_leader_epoch for a client that knows another leader epoch.
+        """
         local_replica = self._local_replica(offset_request, tp)
+        partition = self._replica_manager.get_partition(tp)
+        assert partition is not None  # a replica of it was found
+        partition.check_current_leader_epoch(current_leader_epoch)
         if offset_request.replica_id != ListOffsetRequest.CONSUMER_REPLICA_ID:
             found = self._fetch_offset_for_timestamp(tp, timestamp)
         else:
@@ -522,7 +541,8 @@ class KafkaApisRecords(Logging):
             else:
                 last_fetchable_offset = local_replica.high_watermark.message_offset
             if timestamp == ListOffsetRequest.LATEST_TIMESTAMP:
-                return _offset(RecordBatch.NO_TIMESTAMP, last_fetchable_offset)
+                self._check_high_watermark(partition)
+                return _offset(RecordBatch.NO_TIMESTAMP, last_fetchable_offset, partition.get_leader_epoch)
             found = self._fetch_offset_for_timestamp(tp, timestamp)
             if (
                 found is not None
@@ -530,9 +550,22 @@ class KafkaApisRecords(Logging):
                 and found.offset >= last_fetchable_offset
             ):
                 found = None
+            if found is None:
+                self._check_high_watermark(partition)
         if found is None:
             return _offset(ListOffsetResponse.UNKNOWN_TIMESTAMP, ListOffsetResponse.UNKNOWN_OFFSET)
-        return _offset(found.timestamp, found.offset)
+        epochs = local_replica.epochs
+        epoch = RecordBatch.NO_PARTITION_LEADER_EPOCH if epochs is None else epochs.epoch_for_offset(found.offset)
+        return _offset(found.timestamp, found.offset, epoch)
+
+    @staticmethod
+    def _check_high_watermark(partition: Partition) -> None:
+        """Raise OffsetNotAvailableException while the end of what may be read would seem to go back."""
+        if partition.is_high_watermark_behind_epoch:
+            raise OffsetNotAvailableException(
+                f"Failed to fetch offsets for partition {partition.topic_partition} with leader epoch "
+                f"{partition.get_leader_epoch}: its high watermark has not reached the beginning of this epoch yet."
+            )
 
     def _may_describe(self, request: Request, tp: TopicPartition) -> bool:
         return self._auth_helper.authorizer is None or self._auth_helper.authorize(
@@ -601,13 +634,28 @@ class KafkaApisRecords(Logging):
     # -- OffsetForLeaderEpoch ---------------------------------------------------------------------------------------
 
     def handle_offset_for_leader_epoch_request(self, request: Request) -> None:
-        """Tell a follower where the records of its leader epochs end."""
+        """Tell where the records of leader epochs end: followers, and from version 2 on consumers, too (KIP-320).
+
+        Versions 0 and 1 need the right of brokers, later ones that or the one to describe the topic.
+        """
         epoch_request = request.body(OffsetsForLeaderEpochRequest)
-        self._auth_helper.authorize_cluster_operation(request, Operation.ClusterAction)
-        response_body = OffsetsForLeaderEpochResponse(
-            self._replica_manager.last_offset_for_leader_epoch(epoch_request.epochs_by_topic_partition())
+        version = request.header.api_version
+        requested = epoch_request.epochs_by_topic_partition()
+        refused: dict[TopicPartition, EpochEndOffset] = {}
+        if version < 2:
+            self._auth_helper.authorize_cluster_operation(request, Operation.ClusterAction)
+        elif not self._auth_helper.authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
+            refused = {
+                tp: EpochEndOffset(Errors.TOPIC_AUTHORIZATION_FAILED, EpochEndOffset.UNDEFINED_EPOCH_OFFSET)
+                for tp in requested
+                if not self._may_describe(request, tp)
+            }
+            requested = {tp: epoch for tp, epoch in requested.items() if tp not in refused}
+        current = None if version == 0 else epoch_request.current_leader_epochs()
+        answers = self._replica_manager.last_offset_for_leader_epoch(requested, current)
+        self._request_helper.send_response_exempt_throttle(
+            request, OffsetsForLeaderEpochResponse({**answers, **refused})
         )
-        self._request_helper.send_response_exempt_throttle(request, response_body)
 
 
 def _exception(error: Errors) -> BaseException:
@@ -631,8 +679,8 @@ def _offsets(error: Errors, offsets: list[int]) -> ListOffsetResponse.PartitionD
     return ListOffsetResponse.PartitionData(error, offsets=offsets)
 
 
-def _offset(timestamp: int, offset: int) -> ListOffsetResponse.PartitionData:
-    return ListOffsetResponse.PartitionData(Errors.NONE, timestamp, offset)
+def _offset(timestamp: int, offset: int, leader_epoch: int = -1) -> ListOffsetResponse.PartitionData:
+    return ListOffsetResponse.PartitionData(Errors.NONE, timestamp, offset, leader_epoch=leader_epoch)
 
 
 def _no_offset(error: Errors) -> ListOffsetResponse.PartitionData:

@@ -133,6 +133,7 @@ class KafkaConfigKeys:
     GROUP_MIN_SESSION_TIMEOUT_MS_PROP = "group.min.session.timeout.ms"
     GROUP_MAX_SESSION_TIMEOUT_MS_PROP = "group.max.session.timeout.ms"
     GROUP_INITIAL_REBALANCE_DELAY_MS_PROP = "group.initial.rebalance.delay.ms"
+    GROUP_MAX_SIZE_PROP = "group.max.size"
 
     # -- Offsets
     OFFSET_METADATA_MAX_SIZE_PROP = "offset.metadata.max.bytes"

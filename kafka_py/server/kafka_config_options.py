@@ -28,7 +28,7 @@ REQUIRED = ConfigDef.NO_DEFAULT_VALUE
 INT_MAX = 2**31 - 1
 LONG_MAX = 2**63 - 1
 DOUBLE_MAX = 1.7976931348623157e308
-LATEST = "1.1-IV0"
+LATEST = "2.5-IV0"
 PROTOCOLS = "PLAINTEXT:PLAINTEXT,SSL:SSL,SASL_PLAINTEXT:SASL_PLAINTEXT,SASL_SSL:SASL_SSL"
 
 
@@ -200,6 +200,7 @@ class KafkaConfigOptions(K):
     group_min_session_timeout_ms: int = fixed(K.GROUP_MIN_SESSION_TIMEOUT_MS_PROP, INT, 6000, None, MEDIUM, "Shortest session timeout a group member may ask for")
     group_max_session_timeout_ms: int = fixed(K.GROUP_MAX_SESSION_TIMEOUT_MS_PROP, INT, 300000, None, MEDIUM, "Longest session timeout a group member may ask for")
     group_initial_rebalance_delay: int = fixed(K.GROUP_INITIAL_REBALANCE_DELAY_MS_PROP, INT, 3000, None, MEDIUM, "How long a new group waits for more members before its first rebalance")
+    group_max_size: int = fixed(K.GROUP_MAX_SIZE_PROP, INT, 2**31 - 1, at_least(1), MEDIUM, "Most members a group may have")
 
     # -- Offsets
     offset_metadata_max_size: int = fixed(K.OFFSET_METADATA_MAX_SIZE_PROP, INT, 4096, None, HIGH, "Largest metadata text beside a committed offset")
@@ -293,5 +294,5 @@ class KafkaConfigOptions(K):
     http_listener: str = fixed(K.HTTP_LISTENER_PROP, STRING, "127.0.0.1:9404", None, LOW, "Where /metrics and /jmx are served; port 0 takes a free one, none serves nothing")
     cpu_affinity: str = fixed(K.CPU_AFFINITY_PROP, STRING, "auto", None, LOW, "Cores of the process: auto binds it to one while other processes leave it that and lets it go while they do not, none leaves it to the system, else a list such as 0,2-3")
     xray: str = fixed(K.XRAY_PROP, STRING, "off", ValidString.in_("off", "on", "step"), LOW, "Live view of the broker's inside")
-    api_level: str = fixed(K.API_LEVEL_PROP, STRING, "1.1.1", ValidString.in_("1.1.1"), LOW, "Release whose request versions are offered; room for later ones")
+    api_level: str = fixed(K.API_LEVEL_PROP, STRING, "2.5.1", ValidString.in_("1.1.1", "2.5.1"), LOW, "Release whose request versions are offered to clients")
     # fmt: on

@@ -34,6 +34,7 @@ from kafka_py.common.security.scram.scram_mechanism import ScramMechanism
 from kafka_py.common.utils.app_info_parser import AppInfoParser
 from kafka_py.common.utils.time import Time
 from kafka_py.controller.kafka_controller import KafkaController
+from kafka_py.coordinator.group.group_coordinator import GroupCoordinator
 from kafka_py.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_manager import LogManager
@@ -43,7 +44,7 @@ from kafka_py.network.acceptor import ControlPlaneAcceptor, DataPlaneAcceptor
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.security.credential_provider import CredentialProvider
 from kafka_py.server.admin_manager import AdminManager
-from kafka_py.server.api_version_manager import SimpleApiVersionManager
+from kafka_py.server.api_version_manager import SimpleApiVersionManager, ranges_at
 from kafka_py.server.broker_metadata_checkpoint import BrokerMetadata, BrokerMetadataCheckpoint
 from kafka_py.server.broker_states import (
     BrokerShuttingDown,
@@ -103,8 +104,7 @@ class KafkaServer(KafkaMetricsGroup):
         answers or not: the controller is looked up in the metadata cache, as from 3.0 on (KAFKA-9189), and whoever
         waits for ZooKeeper's connection is told within zookeeper.connection.timeout.ms that it does not come. A log
         directory that takes no meta.properties goes offline, where Kafka exits.
-    Left out: notifyClusterListeners for KafkaMetricsReporters -- there are none; the group coordinator -- comes with
-        the group APIs
+    Left out: notifyClusterListeners for KafkaMetricsReporters -- there are none
     """
 
     MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS = 120000
@@ -127,7 +127,7 @@ class KafkaServer(KafkaMetricsGroup):
     token_manager: Any = None
     kafka_controller: KafkaController | None = None
     admin_manager: AdminManager | None = None
-    group_coordinator: Any = None
+    group_coordinator: GroupCoordinator | None = None
     transaction_coordinator: TransactionCoordinator | None = None
     authorizer: Authorizer | None = None
     fetch_manager: FetchManager | None = None
@@ -404,7 +404,9 @@ class KafkaServer(KafkaMetricsGroup):
         config = self.config
         assert self.metrics is not None
         self.metadata_cache = MetadataCache.zk_metadata_cache(config.broker_id)
-        self.api_version_manager = SimpleApiVersionManager("broker", KafkaApis.HANDLERS)
+        self.api_version_manager = SimpleApiVersionManager(
+            "broker", ranges_at(self.config.api_level, KafkaApis.HANDLERS)
+        )
         self.credential_provider = CredentialProvider([m.mechanism_name() for m in ScramMechanism])
         self.socket_server = SocketServer(
             config, self.metrics, self.time, self.credential_provider, self.api_version_manager
@@ -432,7 +434,22 @@ class KafkaServer(KafkaMetricsGroup):
     def _start_coordinators(self) -> None:
         """Coordinators, authorizer and fetch sessions."""
         config = self.config
-        self.transaction_coordinator = TransactionCoordinator.apply(config, self.zk_client)
+        assert self.replica_manager is not None
+        assert self.metrics is not None
+        assert self.metadata_cache is not None
+        self.group_coordinator = GroupCoordinator.apply(
+            config, self.zk_client, self.replica_manager, self.time, self.metrics
+        )
+        self.group_coordinator.startup()
+        self.transaction_coordinator = TransactionCoordinator.apply(
+            config,
+            self.replica_manager,
+            KafkaScheduler(1, "transaction-log-manager-"),
+            self.zk_client,
+            self.metrics,
+            self.metadata_cache,
+            self.time,
+        )
         self.transaction_coordinator.startup()
         if config.authorizer_class_name:
             self.authorizer = core_utils.create_object(config.authorizer_class_name)
@@ -558,6 +575,7 @@ class KafkaServer(KafkaMetricsGroup):
         """The request processor of one plane."""
         assert self.replica_manager is not None
         assert self.admin_manager is not None
+        assert self.group_coordinator is not None
         assert self.transaction_coordinator is not None
         assert self.kafka_controller is not None
         assert self.metadata_cache is not None
@@ -727,6 +745,7 @@ class KafkaServer(KafkaMetricsGroup):
         self._stop(self.authorizer, lambda part: part.close())
         self._stop(self.admin_manager, lambda part: part.shutdown())
         self._stop(self.transaction_coordinator, lambda part: part.shutdown())
+        self._stop(self.group_coordinator, lambda part: part.shutdown())
         self._stop(self.token_manager, lambda part: part.shutdown())
         self._stop(self.replica_manager, lambda part: part.shutdown())
         self._stop(self.log_manager, lambda part: part.shutdown())

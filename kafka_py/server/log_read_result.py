@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar
 
+from kafka_py.common.errors import InvalidRecordException, InvalidTimestampException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.server.fetch_data_info import FetchDataInfo
@@ -38,6 +39,12 @@ class LogAppendResult:
     def error(self) -> Errors:
         """The wire error of the exception, NONE without one."""
         return _NONE if self.exception is None else Errors.for_exception(self.exception)
+
+    @property
+    def error_message(self) -> str | None:
+        """Why the records were refused, if it was for what they contain (KIP-467)."""
+        e = self.exception
+        return str(e) if isinstance(e, (InvalidRecordException, InvalidTimestampException)) else None
 
     def __repr__(self) -> str:
         return f"LogAppendResult({self.info},{self.exception!r})"

@@ -107,7 +107,11 @@ class MetadataCache(Logging):
                     error = Errors.REPLICA_NOT_AVAILABLE
                 else:
                     error = Errors.NONE
-            result.append(MetadataResponse.PartitionMetadata(error, partition_id, leader, replicas, isr, offline))
+            result.append(
+                MetadataResponse.PartitionMetadata(
+                    error, partition_id, leader, replicas, isr, offline, base.leader_epoch
+                )
+            )
         return result
 
     def _debug_not_available(

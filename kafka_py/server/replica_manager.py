@@ -459,9 +459,13 @@ class ReplicaManager(KafkaMetricsGroup):
         response_status = {}
         for topic_partition, result in local_produce_results.items():
             info = result.info
-            error = _NONE if result.exception is None else result.error
+            failed = result.exception is not None
             response_status[topic_partition] = partition_response(
-                error, info.first_offset, info.log_append_time, info.log_start_offset
+                result.error if failed else _NONE,
+                info.first_offset,
+                info.log_append_time,
+                info.log_start_offset,
+                result.error_message if failed else None,
             )
         if processing_stats_callback is not None:
             processing_stats_callback({tp: r.info.records_processing_stats for tp, r in local_produce_results.items()})
@@ -805,9 +809,14 @@ class ReplicaManager(KafkaMetricsGroup):
     # ---- OffsetForLeaderEpoch
 
     def last_offset_for_leader_epoch(
-        self, requested_epoch_info: Mapping[TopicPartition, int]
+        self,
+        requested_epoch_info: Mapping[TopicPartition, int],
+        current_leader_epochs: Mapping[TopicPartition, int] | None = None,
     ) -> dict[TopicPartition, EpochEndOffset]:
-        """For each partition led here, where the records of the given leader epoch end."""
+        """For each partition led here, where the records of the given leader epoch end.
+
+        With the leader epochs that the asker knows, -1 where it does not say, the answers are those of KIP-279.
+        """
         undefined = EpochEndOffset.UNDEFINED_EPOCH_OFFSET
         result: dict[TopicPartition, EpochEndOffset] = {}
         for topic_partition, leader_epoch in requested_epoch_info.items():
@@ -817,5 +826,6 @@ class ReplicaManager(KafkaMetricsGroup):
             elif partition is self.OFFLINE_PARTITION:
                 result[topic_partition] = EpochEndOffset(Errors.KAFKA_STORAGE_ERROR, undefined)
             else:
-                result[topic_partition] = partition.last_offset_for_leader_epoch(leader_epoch)
+                current = None if current_leader_epochs is None else current_leader_epochs[topic_partition]
+                result[topic_partition] = partition.last_offset_for_leader_epoch(leader_epoch, current)
         return result

@@ -4,7 +4,14 @@ from __future__ import annotations
 
 import pytest
 
-from kafka_py.api.api_version import KAFKA_0_8_0, KAFKA_0_10_0_IV0, KAFKA_0_10_0_IV1, KAFKA_1_1_IV0, ApiVersion
+from kafka_py.api.api_version import (
+    KAFKA_0_8_0,
+    KAFKA_0_10_0_IV0,
+    KAFKA_0_10_0_IV1,
+    KAFKA_1_1_IV0,
+    KAFKA_2_5_IV0,
+    ApiVersion,
+)
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.api.request_or_response import Request
 from kafka_py.common.record.record_format import RecordFormat
@@ -25,23 +32,26 @@ from kafka_py.common.record.record_format import RecordFormat
         ("1.0.1", "1.0-IV0"),
         ("1.1-IV0", "1.1-IV0"),
         ("1.1.1", "1.1-IV0"),
+        ("2.1-IV1", "2.1-IV1"),
+        ("2.1", "2.1-IV2"),
+        ("2.5.1", "2.5-IV0"),
     ],
 )
 def test_apply(text: str, version: str) -> None:
     assert str(ApiVersion.apply(text)) == version
 
 
-@pytest.mark.parametrize("text", ["", "1", "2.0", "0.8", "0.7.0", "1.1-IV1", "x"])
+@pytest.mark.parametrize("text", ["", "1", "2.6", "0.8", "0.7.0", "1.1-IV1", "x"])
 def test_unknown_version(text: str) -> None:
     with pytest.raises(ValueError, match=f"Version `{text}` is not a valid version"):
         ApiVersion.apply(text)
 
 
 def test_order() -> None:
-    assert ApiVersion.latest_version() is KAFKA_1_1_IV0
+    assert ApiVersion.latest_version() is KAFKA_2_5_IV0
     assert KAFKA_0_10_0_IV0 < KAFKA_0_10_0_IV1 <= KAFKA_1_1_IV0
     assert KAFKA_1_1_IV0 >= KAFKA_0_8_0 != KAFKA_0_10_0_IV0
-    assert [v.id for v in sorted(ApiVersion.all_versions())] == list(range(15))
+    assert [v.id for v in sorted(ApiVersion.all_versions())] == list(range(27))
 
 
 @pytest.mark.ported("ApiVersionTest.testMinVersionForMessageFormat", changes="there are three formats")

@@ -23,7 +23,8 @@ def apache(tmp_path_factory: pytest.TempPathFactory) -> ApacheKafka:
 def own_cluster(tmp_path: pathlib.Path) -> Iterator[LocalCluster]:
     """One broker and an embedded ZooKeeper for one test; not started yet."""
     properties = {"log.segment.bytes": "100000", "log.index.interval.bytes": "1000", "num.partitions": "1"}
-    made = LocalCluster(home=tmp_path, properties={**properties, "zookeeper.session.timeout.ms": "2000"})
+    versions = dict.fromkeys(("inter.broker.protocol.version", "log.message.format.version"), "1.1-IV0")
+    made = LocalCluster(home=tmp_path, properties={**properties, **versions, "zookeeper.session.timeout.ms": "2000"})
     yield made
     made.close()
 

@@ -21,6 +21,8 @@ from tests.interop.awaiting import wait_until_gone, watermarks
 OURS, APACHE = "ours", "apache"
 # Deaths are noticed, and ISRs shrink, within some seconds; topics of the tests are replicated by all three.
 PROPERTIES = {
+    "inter.broker.protocol.version": "1.1-IV0",
+    "log.message.format.version": "1.1-IV0",
     "zookeeper.session.timeout.ms": "2000",
     "replica.lag.time.max.ms": "3000",
     "replica.fetch.wait.max.ms": "100",

@@ -96,12 +96,13 @@ class Apis:
             has_delayed_topic_operations=False, await_first_metadata=lambda answer: answer()
         )
         self.txn_coordinator = SimpleNamespace()
+        self.group_coordinator = SimpleNamespace()
         self.broker_topic_stats = BrokerTopicStats()
         self.apis = KafkaApis(
             cast("Any", self.channel),
             cast("Any", self.replica_manager),
             cast("Any", self.admin_manager),
-            None,
+            cast("Any", self.group_coordinator),
             cast("Any", self.txn_coordinator),
             cast("Any", self.controller),
             cast("Any", SimpleNamespace()),
@@ -140,10 +141,8 @@ class Apis:
         self.apis.handle(self.request(body, client_id))
         return self.channel.responses[-1] if len(self.channel.responses) > before else None
 
-    def update_metadata(self, *topics: str, partitions: int = 1, leader: int = 1, controller: int = 1) -> None:
-        self.metadata_cache.update_cache(
-            0, update_metadata(topics, partitions=partitions, leader=leader, controller=controller)
-        )
+    def update_metadata(self, *topics: str, **what: Any) -> None:
+        self.metadata_cache.update_cache(0, update_metadata(topics, **what))
 
 
 def update_metadata(
@@ -154,11 +153,12 @@ def update_metadata(
     brokers: tuple[int, ...] = (1,),
     controller: int = 1,
     isr: tuple[int, ...] | None = None,
+    leader_epoch: int = 0,
 ) -> UpdateMetadataRequest:
     """What the controller sends about topics that all look alike."""
     states = {
         TopicPartition(topic, p): UpdateMetadataRequest.PartitionState(
-            1, leader, 0, list(replicas if isr is None else isr), 0, list(replicas), []
+            1, leader, leader_epoch, list(replicas if isr is None else isr), 0, list(replicas), []
         )
         for topic in topics
         for p in range(partitions)

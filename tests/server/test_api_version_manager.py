@@ -8,7 +8,9 @@ import pytest
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.server.api_version_manager import SimpleApiVersionManager
+from kafka_py.server.api_version_manager import SimpleApiVersionManager, ranges_at
+from kafka_py.server.kafka_apis import KafkaApis
+from tests.common.protocol.test_schemas import SCHEMAS_1_1_1
 
 
 class Handler(NamedTuple):
@@ -46,3 +48,16 @@ def test_any_version_of_api_versions_is_let_in(manager: SimpleApiVersionManager)
 
 def test_metrics_of_the_enabled_apis(manager: SimpleApiVersionManager) -> None:
     assert manager.new_request_metrics().apply("Produce") is not None
+
+
+def test_the_level_of_1_1_1_has_its_versions_and_no_other() -> None:
+    latest = {ApiKeys.API_VERSIONS.id: 3}  # asked before anybody knows of levels
+    for name in SCHEMAS_1_1_1:
+        key_id, _, version, _ = name.split(".")
+        latest[int(key_id)] = max(latest.get(int(key_id), 0), int(version[1:]))
+    offered = ranges_at("1.1.1", KafkaApis.HANDLERS)
+    assert {key.id for key in offered} == {key.id for key in KafkaApis.HANDLERS if key.id in latest}
+    for key, versions in offered.items():
+        served = KafkaApis.HANDLERS[key].max_version
+        assert (versions.min_version, versions.max_version) == (0, min(latest[key.id], served))
+    assert ranges_at("2.5.1", KafkaApis.HANDLERS) == KafkaApis.HANDLERS

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from kafka_py.cluster.partition import LeaderState, Partition
 from kafka_py.common.errors import (
     ClusterAuthorizationException,
     InvalidTopicException,
@@ -36,6 +37,7 @@ from kafka_py.common.requests.produce_request import ProduceRequest
 from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.coordinator.transaction.transaction_coordinator import InitProducerIdResult, TransactionCoordinator
+from kafka_py.coordinator.transaction.transaction_state_manager import TransactionConfig
 from kafka_py.log.index_entry import TimestampOffset
 from kafka_py.security.auth.operation import Operation
 from kafka_py.server.kafka_apis import KafkaApis
@@ -293,12 +295,22 @@ def with_log(apis: Apis, log: Any, high_watermark: int = 20) -> None:
     replica = SimpleNamespace(
         high_watermark=SimpleNamespace(message_offset=high_watermark),
         last_stable_offset=SimpleNamespace(message_offset=15),
+        epochs=SimpleNamespace(epoch_for_offset=lambda offset: 3 if offset < 20 else 4),
     )
     manager = apis.replica_manager
+    partition = Partition("t", 0, None, None, is_offline=True)
+    partition._leader_epoch = 4
+    manager.get_partition = lambda tp: partition
     manager.get_leader_replica_if_local = lambda tp: replica
     manager.get_replica_or_exception = lambda tp: replica
     manager.get_log = lambda tp: log
     manager.log_manager = SimpleNamespace(get_log=lambda tp: log)
+
+
+def list_offsets_at(version: int, timestamp: int, epoch: int = -1) -> ListOffsetRequest:
+    partition = ListOffsetRequest.Topic.Partition(partition=0, timestamp=timestamp, current_leader_epoch=epoch)
+    topics = [ListOffsetRequest.Topic(topic="t", partitions=[partition])]
+    return ListOffsetRequest(version=version, replica_id=-1, topics=topics)
 
 
 def list_offsets(timestamp: int, isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED, replica: int = -1) -> Any:
@@ -334,6 +346,34 @@ def test_list_offsets(
     [data] = response.response_data().values()
     assert data.error is Errors.NONE
     assert (data.timestamp, data.offset) == expected
+
+
+def test_list_offsets_tells_leader_epochs_and_refuses_those_that_are_not_its_own(apis: Apis) -> None:
+    with_log(apis, FakeLog((0, 0, 1)))
+    for timestamp, offset, epoch in ((-1, 20, 4), (5, 7, 3), (-2, 2, 3)):
+        [data] = apis.handle(list_offsets_at(4, timestamp, 4)).response_data().values()
+        assert (data.error, data.offset, data.leader_epoch) == (Errors.NONE, offset, epoch)
+    for asked, error in ((3, Errors.FENCED_LEADER_EPOCH), (5, Errors.UNKNOWN_LEADER_EPOCH)):
+        [data] = apis.handle(list_offsets_at(4, -1, asked)).response_data().values()
+        assert (data.error, data.offset, data.leader_epoch) == (error, -1, -1)
+
+
+@pytest.mark.parametrize(("version", "error"), [(5, Errors.OFFSET_NOT_AVAILABLE), (4, Errors.LEADER_NOT_AVAILABLE)])
+def test_list_offsets_waits_for_the_high_watermark_of_a_new_leader(apis: Apis, version: int, error: Errors) -> None:
+    """KIP-207: where what could be read before the election ends is not known yet."""
+    with_log(apis, FakeLog((0, 0, 1)))
+    partition = apis.replica_manager.get_partition(T0)
+    replica = apis.replica_manager.get_replica_or_exception(T0)
+    partition._leader_state = LeaderState(replica, 4, 1, False)
+    partition._leader_epoch_start_offset = 21
+    answers = {}
+    for timestamp in (-1, -2, 5, 98):
+        [data] = apis.handle(list_offsets_at(version, timestamp)).response_data().values()
+        answers[timestamp] = data.error
+    assert answers == {-1: error, -2: Errors.NONE, 5: Errors.NONE, 98: error}
+    partition._leader_epoch_start_offset = 20
+    [data] = apis.handle(list_offsets_at(version, -1)).response_data().values()
+    assert (data.error, data.offset) == (Errors.NONE, 20)
 
 
 def test_list_offsets_of_a_partition_led_elsewhere(apis: Apis) -> None:
@@ -385,6 +425,32 @@ def test_metadata_of_all_topics_and_of_none(apis: Apis) -> None:
     assert apis.handle(metadata(1, [])).topic_metadata() == []
     assert {t.topic for t in apis.handle(metadata(0, [])).topic_metadata()} == {"a", "b"}
     assert apis.handle(metadata(2, [])).cluster_id == "cluster-id"
+
+
+@pytest.mark.parametrize("version", [7, 9])
+def test_metadata_tells_leader_epochs(apis: Apis, version: int) -> None:
+    apis.update_metadata("a", leader_epoch=3)
+    [topic] = apis.handle(metadata(version, ["a"])).topic_metadata()
+    assert [p.leader_epoch for p in topic.partition_metadata] == [3]
+
+
+def test_metadata_tells_what_the_sender_may_do_if_it_asks() -> None:
+    apis = Apis(RecordingAuthorizer(Operation.Write, Operation.AlterConfigs))
+    apis.update_metadata("a")
+    plain = apis.handle(metadata(8, ["a"]))
+    assert plain.cluster_authorized_operations == plain.topics[0].topic_authorized_operations == -(1 << 31)
+    request = metadata(8, ["a"])
+    request.include_cluster_authorized_operations = request.include_topic_authorized_operations = True
+    told = apis.handle(request)
+    of_topic = {3, 5, 6, 7, 8, 10}  # all of a topic but Write (4) and AlterConfigs (11)
+    assert told.topics[0].topic_authorized_operations == sum(1 << code for code in of_topic)
+    assert told.cluster_authorized_operations == sum(1 << code for code in {5, 7, 8, 9, 10, 12})
+    apis.close()
+    apis = Apis(RecordingAuthorizer(Operation.Describe))
+    request = metadata(8, [])
+    request.include_cluster_authorized_operations = True
+    assert apis.handle(request).cluster_authorized_operations == 0
+    apis.close()
 
 
 def test_unknown_topics_are_created_where_that_is_allowed(apis: Apis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -517,7 +583,12 @@ def test_transactions_are_refused_by_the_client_itself() -> None:
 
 def test_producer_ids(apis: Apis) -> None:
     ids: Any = SimpleNamespace(generate_producer_id=lambda: 4711)
-    coordinator = TransactionCoordinator(1, 900000, ids)
+    states: Any = SimpleNamespace(
+        validate_transaction_timeout_ms=lambda ms: 0 < ms <= 900000,
+        get_transaction_state=lambda transactional_id: Errors.NOT_COORDINATOR,
+    )
+    unused: Any = None
+    coordinator = TransactionCoordinator(1, TransactionConfig(), unused, ids, states, unused, unused)
     apis.txn_coordinator.handle_init_producer_id = coordinator.handle_init_producer_id
     response = apis.handle(InitProducerIdRequest(version=0, transactional_id=None, transaction_timeout_ms=1000))
     assert (response.error(), response.producer_id, response.producer_epoch) == (Errors.NONE, 4711, 0)
@@ -525,13 +596,13 @@ def test_producer_ids(apis: Apis) -> None:
         ("", 1000, Errors.INVALID_REQUEST),
         ("t", 900001, Errors.INVALID_TRANSACTION_TIMEOUT),
         ("t", 0, Errors.INVALID_TRANSACTION_TIMEOUT),
-        ("t", 1000, Errors.COORDINATOR_NOT_AVAILABLE),
+        ("t", 1000, Errors.NOT_COORDINATOR),
     ):
         request = InitProducerIdRequest(version=0, transactional_id=transactional_id, transaction_timeout_ms=timeout)
         response = apis.handle(request)
         assert (response.error(), response.producer_id) == (error, -1)
     results: list[InitProducerIdResult] = []
-    coordinator.handle_init_producer_id(None, 1, results.append)
+    coordinator.handle_init_producer_id(None, 1, None, results.append)
     assert results == [InitProducerIdResult(4711, 0, Errors.NONE)]
 
 

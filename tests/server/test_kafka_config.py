@@ -67,7 +67,7 @@ def test_defaults() -> None:
     assert c.zk_connection_timeout_ms == c.zk_session_timeout_ms == 6000
     assert c.log_retention_time_millis == 7 * 24 * 3600 * 1000
     assert c.log_roll_time_millis == 7 * 24 * 3600 * 1000
-    assert c.log_message_format_version == ApiVersion.apply("1.1-IV0")
+    assert c.log_message_format_version == ApiVersion.apply("2.5-IV0")
     assert c.offsets_topic_compression_codec is CompressionType.NONE
     assert c.http_listener == "127.0.0.1:9404"
     assert [str(e) for e in c.listeners] == ["EndPoint(null,9092,ListenerName(PLAINTEXT),PLAINTEXT)"]

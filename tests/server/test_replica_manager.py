@@ -672,6 +672,16 @@ def test_epoch_end_offsets_and_their_errors(env: Env) -> None:
     assert result[offline].error() is Errors.KAFKA_STORAGE_ERROR
 
 
+def test_epoch_end_offsets_for_who_tells_its_leader_epoch(env: Env) -> None:
+    env.become_leader(TP)
+    env.append(TP, records(b"a"))
+    ask = env.replica_manager.last_offset_for_leader_epoch
+    for current in (-1, 0):
+        answer = ask({TP: 0}, {TP: current})[TP]
+        assert (answer.error(), answer.leader_epoch(), answer.end_offset()) == (Errors.NONE, 0, 1)
+    assert ask({TP: 0}, {TP: 1})[TP].error() is Errors.UNKNOWN_LEADER_EPOCH
+
+
 def test_the_empty_record_set_is_no_append(env: Env) -> None:
     env.become_leader(TP)
     response = env.append(TP, MemoryRecords.EMPTY, acks=1).produce_response

@@ -21,6 +21,11 @@ FORBIDDEN = {
     "spark": {"network", "zk", "zookeeper", "cluster", "coordinator", "controller", "server", "admin"},
     "server": {"tools"},
 }
+# what a coordinator's records say is needed where no coordinator is: these import nothing above common and utils
+RECORD_FORMATS = {
+    "kafka_py.coordinator.transaction.transaction_log",
+    "kafka_py.coordinator.transaction.transaction_metadata",
+}
 FILES = sorted(PACKAGE.rglob("*.py"))
 
 
@@ -41,10 +46,16 @@ def test_layers_import_downwards(path: pathlib.Path) -> None:
     layer = parts[0] if len(parts) > 1 else ""
     upward = {
         name
-        for name in run_time_imports(tree_of(path))
+        for name in run_time_imports(tree_of(path)) - RECORD_FORMATS
         if name.startswith("kafka_py.") and name.split(".")[1] in FORBIDDEN.get(layer, set())
     }
     assert upward == set()
+
+
+@pytest.mark.parametrize("module", sorted(RECORD_FORMATS))
+def test_a_record_format_needs_no_coordinator(module: str) -> None:
+    imports = run_time_imports(tree_of(ROOT / (module.replace(".", "/") + ".py"))) - RECORD_FORMATS
+    assert {name.split(".")[1] for name in imports if name.startswith("kafka_py.")} <= {"common", "utils"}
 
 
 def test_third_party_packages_are_explained() -> None:

@@ -52,44 +52,44 @@ class ApiKeys:
         "name",
     )
 
-    PRODUCE: ClassVar[ApiKeys] = _key(0, "Produce", 7)
+    PRODUCE: ClassVar[ApiKeys] = _key(0, "Produce", 8)
     FETCH: ClassVar[ApiKeys] = _key(1, "Fetch", 11)
-    LIST_OFFSETS: ClassVar[ApiKeys] = _key(2, "ListOffsets", 2, class_prefix="ListOffset")
-    METADATA: ClassVar[ApiKeys] = _key(3, "Metadata", 5)
+    LIST_OFFSETS: ClassVar[ApiKeys] = _key(2, "ListOffsets", 5, class_prefix="ListOffset")
+    METADATA: ClassVar[ApiKeys] = _key(3, "Metadata", 9)
     LEADER_AND_ISR: ClassVar[ApiKeys] = _key(4, "LeaderAndIsr", 1, cluster_action=True)
     STOP_REPLICA: ClassVar[ApiKeys] = _key(5, "StopReplica", 0, cluster_action=True)
     UPDATE_METADATA: ClassVar[ApiKeys] = _key(6, "UpdateMetadata", 4, cluster_action=True)
     CONTROLLED_SHUTDOWN: ClassVar[ApiKeys] = _key(7, "ControlledShutdown", 1, cluster_action=True)
-    OFFSET_COMMIT: ClassVar[ApiKeys] = _key(8, "OffsetCommit", 3)
-    OFFSET_FETCH: ClassVar[ApiKeys] = _key(9, "OffsetFetch", 3)
-    FIND_COORDINATOR: ClassVar[ApiKeys] = _key(10, "FindCoordinator", 1)
-    JOIN_GROUP: ClassVar[ApiKeys] = _key(11, "JoinGroup", 2)
-    HEARTBEAT: ClassVar[ApiKeys] = _key(12, "Heartbeat", 1)
-    LEAVE_GROUP: ClassVar[ApiKeys] = _key(13, "LeaveGroup", 1)
-    SYNC_GROUP: ClassVar[ApiKeys] = _key(14, "SyncGroup", 1)
-    DESCRIBE_GROUPS: ClassVar[ApiKeys] = _key(15, "DescribeGroups", 1)
-    LIST_GROUPS: ClassVar[ApiKeys] = _key(16, "ListGroups", 1)
+    OFFSET_COMMIT: ClassVar[ApiKeys] = _key(8, "OffsetCommit", 8)
+    OFFSET_FETCH: ClassVar[ApiKeys] = _key(9, "OffsetFetch", 7)
+    FIND_COORDINATOR: ClassVar[ApiKeys] = _key(10, "FindCoordinator", 3)
+    JOIN_GROUP: ClassVar[ApiKeys] = _key(11, "JoinGroup", 7)
+    HEARTBEAT: ClassVar[ApiKeys] = _key(12, "Heartbeat", 4)
+    LEAVE_GROUP: ClassVar[ApiKeys] = _key(13, "LeaveGroup", 4)
+    SYNC_GROUP: ClassVar[ApiKeys] = _key(14, "SyncGroup", 5)
+    DESCRIBE_GROUPS: ClassVar[ApiKeys] = _key(15, "DescribeGroups", 5)
+    LIST_GROUPS: ClassVar[ApiKeys] = _key(16, "ListGroups", 3)
     SASL_HANDSHAKE: ClassVar[ApiKeys] = _key(17, "SaslHandshake", 1)
     API_VERSIONS: ClassVar[ApiKeys] = _key(18, "ApiVersions", 3)
     CREATE_TOPICS: ClassVar[ApiKeys] = _key(19, "CreateTopics", 2)
     DELETE_TOPICS: ClassVar[ApiKeys] = _key(20, "DeleteTopics", 1)
     DELETE_RECORDS: ClassVar[ApiKeys] = _key(21, "DeleteRecords", 0)
-    INIT_PRODUCER_ID: ClassVar[ApiKeys] = _key(22, "InitProducerId", 0)
+    INIT_PRODUCER_ID: ClassVar[ApiKeys] = _key(22, "InitProducerId", 3)
     OFFSET_FOR_LEADER_EPOCH: ClassVar[ApiKeys] = _key(
-        23, "OffsetForLeaderEpoch", 0, cluster_action=True, class_prefix="OffsetsForLeaderEpoch"
+        23, "OffsetForLeaderEpoch", 3, class_prefix="OffsetsForLeaderEpoch"
     )
     ADD_PARTITIONS_TO_TXN: ClassVar[ApiKeys] = _key(
-        24, "AddPartitionsToTxn", 0, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+        24, "AddPartitionsToTxn", 1, min_required_inter_broker_magic=_MAGIC_VALUE_V2
     )
     ADD_OFFSETS_TO_TXN: ClassVar[ApiKeys] = _key(
-        25, "AddOffsetsToTxn", 0, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+        25, "AddOffsetsToTxn", 1, min_required_inter_broker_magic=_MAGIC_VALUE_V2
     )
-    END_TXN: ClassVar[ApiKeys] = _key(26, "EndTxn", 0, min_required_inter_broker_magic=_MAGIC_VALUE_V2)
+    END_TXN: ClassVar[ApiKeys] = _key(26, "EndTxn", 1, min_required_inter_broker_magic=_MAGIC_VALUE_V2)
     WRITE_TXN_MARKERS: ClassVar[ApiKeys] = _key(
         27, "WriteTxnMarkers", 0, cluster_action=True, min_required_inter_broker_magic=_MAGIC_VALUE_V2
     )
     TXN_OFFSET_COMMIT: ClassVar[ApiKeys] = _key(
-        28, "TxnOffsetCommit", 0, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+        28, "TxnOffsetCommit", 3, min_required_inter_broker_magic=_MAGIC_VALUE_V2
     )
     DESCRIBE_ACLS: ClassVar[ApiKeys] = _key(29, "DescribeAcls", 0)
     CREATE_ACLS: ClassVar[ApiKeys] = _key(30, "CreateAcls", 0)
@@ -104,14 +104,14 @@ class ApiKeys:
     RENEW_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(39, "RenewDelegationToken", 0)
     EXPIRE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(40, "ExpireDelegationToken", 0)
     DESCRIBE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(41, "DescribeDelegationToken", 0)
-    DELETE_GROUPS: ClassVar[ApiKeys] = _key(42, "DeleteGroups", 0)
+    DELETE_GROUPS: ClassVar[ApiKeys] = _key(42, "DeleteGroups", 2)
+    OFFSET_DELETE: ClassVar[ApiKeys] = _key(47, "OffsetDelete", 0)
 
     # Declared, and not in use yet: has_id and values know nothing of them.
     ELECT_LEADERS: ClassVar[ApiKeys] = _key(43, "ElectLeaders", -1)
     INCREMENTAL_ALTER_CONFIGS: ClassVar[ApiKeys] = _key(44, "IncrementalAlterConfigs", -1)
     ALTER_PARTITION_REASSIGNMENTS: ClassVar[ApiKeys] = _key(45, "AlterPartitionReassignments", -1)
     LIST_PARTITION_REASSIGNMENTS: ClassVar[ApiKeys] = _key(46, "ListPartitionReassignments", -1)
-    OFFSET_DELETE: ClassVar[ApiKeys] = _key(47, "OffsetDelete", -1)
 
     MIN_API_KEY: ClassVar[int] = 0
     MAX_API_KEY: ClassVar[int]

@@ -165,6 +165,10 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
         """The questions from version 1 on."""
         return {TopicPartition(t.topic, p.partition): p.timestamp for t in self.topics for p in t.partitions}
 
+    def current_leader_epochs(self) -> dict[TopicPartition, int]:
+        """The leader epochs that the asker knows, -1 where it does not say."""
+        return {TopicPartition(t.topic, p.partition): p.current_leader_epoch for t in self.topics for p in t.partitions}
+
     def duplicate_partitions(self) -> set[TopicPartition]:
         """Partitions that the request names more than once."""
         return named_twice(TopicPartition(t.topic, p.partition) for t in self.topics for p in t.partitions)

@@ -43,14 +43,19 @@ class ListOffsetResponse(ResponseMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
             leader_epoch: int = field(INT32, since=4, default=-1)
 
             def __init__(
-                self, error: Errors, timestamp: int = -1, offset: int = -1, offsets: list[int] | None = None
+                self,
+                error: Errors,
+                timestamp: int = -1,
+                offset: int = -1,
+                offsets: list[int] | None = None,
+                leader_epoch: int = -1,
             ) -> None:
                 self.partition = -1  # volatile: whoever makes the response of it
                 self.error_code = error.code
                 self.offsets = offsets or []
                 self.timestamp = timestamp
                 self.offset = offset
-                self.leader_epoch = -1
+                self.leader_epoch = leader_epoch
 
         topic: str = field(STRING)
         partition_responses: list[PartitionData] = field(ListOf(PartitionData))

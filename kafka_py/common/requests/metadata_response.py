@@ -29,6 +29,7 @@ class MetadataResponse(ResponseMessage, key=ApiKeys.METADATA, latest=9, flexible
     """
 
     NO_CONTROLLER_ID: ClassVar[int] = -1
+    NOT_ASKED_FOR: ClassVar[int] = _NOT_ASKED_FOR
 
     class Broker(Message):
         """Where a broker is."""
@@ -77,6 +78,7 @@ class MetadataResponse(ResponseMessage, key=ApiKeys.METADATA, latest=9, flexible
         replicas: list[Node]
         isr: list[Node]
         offline_replicas: list[Node]
+        leader_epoch: int = -1
 
         def leader_id(self) -> int:
             """The leader's broker id, -1 without one."""
@@ -102,6 +104,7 @@ class MetadataResponse(ResponseMessage, key=ApiKeys.METADATA, latest=9, flexible
         topic: str
         is_internal: bool
         partition_metadata: list[MetadataResponse.PartitionMetadata]
+        authorized_operations: int = _NOT_ASKED_FOR
 
         def __str__(self) -> str:
             return (
@@ -119,6 +122,7 @@ class MetadataResponse(ResponseMessage, key=ApiKeys.METADATA, latest=9, flexible
         controller_id: int,
         topic_metadata: Sequence[TopicMetadata],
         throttle_time_ms: int = 0,
+        cluster_authorized_operations: int = _NOT_ASKED_FOR,
     ) -> None:
         self.throttle_time_ms = throttle_time_ms
         self.broker_entries = [self.Broker(node_id=n.id, host=n.host, port=n.port, rack=n.rack) for n in brokers]
@@ -126,7 +130,7 @@ class MetadataResponse(ResponseMessage, key=ApiKeys.METADATA, latest=9, flexible
         known = any(broker.id == controller_id for broker in brokers)
         self.controller_id = controller_id if known else self.NO_CONTROLLER_ID
         self.topics = [_topic_entry(metadata) for metadata in topic_metadata]
-        self.cluster_authorized_operations = _NOT_ASKED_FOR
+        self.cluster_authorized_operations = cluster_authorized_operations
 
     def error_counts(self) -> dict[Errors, int]:
         return self.error_counts_of(topic.error for topic in self.topics)
@@ -194,6 +198,7 @@ class MetadataResponse(ResponseMessage, key=ApiKeys.METADATA, latest=9, flexible
                         nodes(partition.replicas),
                         nodes(partition.isr),
                         nodes(partition.offline_replicas),
+                        partition.leader_epoch,
                     )
                     for partition in topic.partitions
                 ],
@@ -215,9 +220,11 @@ def _topic_entry(metadata: MetadataResponse.TopicMetadata) -> MetadataResponse.T
                 replicas=[node.id for node in p.replicas],
                 isr=[node.id for node in p.isr],
                 offline_replicas=[node.id for node in p.offline_replicas],
+                leader_epoch=p.leader_epoch,
             )
             for p in metadata.partition_metadata
         ],
+        topic_authorized_operations=metadata.authorized_operations,
     )
 
 

@@ -44,13 +44,13 @@ class OffsetsForLeaderEpochRequest(RequestMessage, key=ApiKeys.OFFSET_FOR_LEADER
     topics: list[Topic] = field(ListOf(Topic))
 
     class Builder(AbstractRequest.Builder):
-        """Collects partitions.
+        """Collects partitions; asks as followers of 1.1.1 do, in version 0.
 
         Mirrors: org.apache.kafka.common.requests.OffsetsForLeaderEpochRequest.Builder
         """
 
         def __init__(self, epochs_by_partition: dict[TopicPartition, int] | None = None) -> None:
-            super().__init__(ApiKeys.OFFSET_FOR_LEADER_EPOCH)
+            super().__init__(ApiKeys.OFFSET_FOR_LEADER_EPOCH, 0, 0)
             self._epochs_by_partition = {} if epochs_by_partition is None else epochs_by_partition
 
         def add(self, topic_partition: TopicPartition, epoch: int) -> OffsetsForLeaderEpochRequest.Builder:
@@ -71,6 +71,10 @@ class OffsetsForLeaderEpochRequest(RequestMessage, key=ApiKeys.OFFSET_FOR_LEADER
 
         def __str__(self) -> str:
             return f"(type=OffsetForLeaderEpochRequest, epochsByTopic={self._epochs_by_partition})"
+
+    def current_leader_epochs(self) -> dict[TopicPartition, int]:
+        """The leader epochs that the asker knows, -1 where it does not say."""
+        return {TopicPartition(t.topic, p.partition): p.current_leader_epoch for t in self.topics for p in t.partitions}
 
     def epochs_by_topic_partition(self) -> dict[TopicPartition, int]:
         """The epochs asked for."""

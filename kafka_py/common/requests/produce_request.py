@@ -181,7 +181,7 @@ class ProduceRequest(AbstractRequest):
     @classmethod
     def _parse_single(cls, b: memoryview, version: int) -> ProduceRequest | None:
         """Nearly every request: one good batch of one partition, outside transactions. None for any other."""
-        if not 3 <= version <= 7:
+        if not 3 <= version <= 8:
             return None
         no_id, acks, timeout, topics, n = _START_V3(b, 0)
         if no_id != -1 or topics != 1 or not 0 <= n <= LONGEST_REPLACEABLE:
@@ -228,7 +228,7 @@ class ProduceRequest(AbstractRequest):
         partition_records: dict[TopicPartition, MemoryRecords] = {}
         partition_sizes: dict[TopicPartition, int] = {}
         readable_records = MemoryRecords.readable_records
-        if topics < 0 or not 0 <= version <= 7:
+        if topics < 0 or not 0 <= version <= 8:
             raise SchemaException("topics")
         while topics:
             topics -= 1

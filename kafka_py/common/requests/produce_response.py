@@ -1,12 +1,13 @@
 """Where the batches went.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/ProduceResponse.java @ 1.1.1
-         (versions 6 and 7 as in 2.1)
+         (versions 6 to 8 as in 2.5)
 """
 
 from __future__ import annotations
 
 import struct
+from collections.abc import Sequence
 from typing import Any, ClassVar, TypeAlias
 
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -25,20 +26,31 @@ _PARTITION_V2 = struct.Struct(">ihqq").pack
 _PARTITION_V5 = struct.Struct(">ihqqq").pack
 _ONE_TOPIC = struct.Struct(">ih").pack
 _ONE_PARTITION_V5 = struct.Struct(">iihqqqi").pack  # number of partitions, the partition, throttle time
+_ONE_PARTITION_V8 = struct.Struct(">iihqqqihi").pack  # before the throttle time: no refused record, no message
 
 
 class PartitionResponse:
     """What became of one partition's batch.
 
     Mirrors: org.apache.kafka.common.requests.ProduceResponse.PartitionResponse
+    Differs: of KIP-467 (version 8) the broker gives the message, which says why a batch was refused, and does not
+        name the single records.
     """
 
-    __slots__ = ("base_offset", "error", "log_append_time", "log_start_offset")
+    __slots__ = ("base_offset", "error", "error_message", "log_append_time", "log_start_offset", "record_errors")
 
     def __init__(
-        self, error: Errors, base_offset: int = -1, log_append_time: int = -1, log_start_offset: int = -1
+        self,
+        error: Errors,
+        base_offset: int = -1,
+        log_append_time: int = -1,
+        log_start_offset: int = -1,
+        error_message: str | None = None,
+        record_errors: Sequence[ProduceResponseData.Topic.Partition.RecordError] = (),
     ) -> None:
         self.error = error
+        self.record_errors = record_errors
+        self.error_message = error_message
         self.base_offset = base_offset
         self.log_append_time = log_append_time
         self.log_start_offset = log_start_offset
@@ -92,7 +104,7 @@ class ProduceResponse(AbstractResponse):
     def _from_data(cls, data: ProduceResponseData) -> ProduceResponse:
         responses = {
             TopicPartition(topic.topic, p.partition): cls.PartitionResponse(
-                p.error, p.base_offset, p.log_append_time, p.log_start_offset
+                p.error, p.base_offset, p.log_append_time, p.log_start_offset, p.error_message, p.record_errors
             )
             for topic in data.responses
             for p in topic.partition_responses
@@ -110,6 +122,8 @@ class ProduceResponse(AbstractResponse):
                         base_offset=response.base_offset,
                         log_append_time=response.log_append_time,
                         log_start_offset=response.log_start_offset,
+                        record_errors=list(response.record_errors),
+                        error_message=response.error_message,
                     )
                     for partition, response in partitions
                 ],
@@ -130,20 +144,13 @@ class ProduceResponse(AbstractResponse):
             # Nearly every request: one partition, one write.
             for (topic, partition), r in responses.items():
                 name = topic.encode()
-                return [
-                    header
-                    + _ONE_TOPIC(1, len(name))
-                    + name
-                    + _ONE_PARTITION_V5(
-                        1,
-                        partition,
-                        r.error.code,
-                        r.base_offset,
-                        r.log_append_time,
-                        r.log_start_offset,
-                        self._throttle_time,
-                    )
-                ]
+                start = header + _ONE_TOPIC(1, len(name)) + name
+                code, offset, time, log_start = r.error.code, r.base_offset, r.log_append_time, r.log_start_offset
+                throttle = self._throttle_time
+                if version < 8:
+                    return [start + _ONE_PARTITION_V5(1, partition, code, offset, time, log_start, throttle)]
+                if r.error_message is None and not r.record_errors:
+                    return [start + _ONE_PARTITION_V8(1, partition, code, offset, time, log_start, 0, -1, throttle)]
         by_topic = self._by_topic()
         out: list[Any] = [header, _INT(len(by_topic))]
         for topic, partitions in by_topic.items():
@@ -157,6 +164,12 @@ class ProduceResponse(AbstractResponse):
                     out.append(_PARTITION_V2(partition, code, r.base_offset, r.log_append_time))
                 else:
                     out.append(_PARTITION_V0(partition, code, r.base_offset))
+                if version >= 8:
+                    out.append(_INT(len(r.record_errors)))
+                    out += [
+                        _INT(e.batch_index) + _nullable_string(e.batch_index_error_message) for e in r.record_errors
+                    ]
+                    out.append(_nullable_string(r.error_message))
         if version >= 1:
             out.append(_INT(self._throttle_time))
         return [b"".join(out)]
@@ -187,3 +200,10 @@ def _error_code(error: Errors, version: int) -> int:
     if version <= 3 and error is Errors.KAFKA_STORAGE_ERROR:
         return Errors.NOT_LEADER_FOR_PARTITION.code
     return error.code
+
+
+def _nullable_string(text: str | None) -> bytes:
+    if text is None:
+        return _TOPIC(-1)
+    data = text.encode()
+    return _TOPIC(len(data)) + data

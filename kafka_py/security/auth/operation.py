@@ -11,13 +11,13 @@ from kafka_py.common.errors import KafkaException
 
 
 class Operation:
-    """One kind of access.
+    """One kind of access; ``code`` is its number on the wire, that of Java's AclOperation.
 
     Mirrors: core/src/main/scala/kafka/security/auth/Operation.scala/Operation
     Left out: toJava, fromJava -- the ACL APIs come with security
     """
 
-    __slots__ = ("name",)
+    __slots__ = ("code", "name")
 
     Read: ClassVar[Operation]
     Write: ClassVar[Operation]
@@ -31,9 +31,10 @@ class Operation:
     IdempotentWrite: ClassVar[Operation]
     All: ClassVar[Operation]
 
-    def __init__(self, name: str) -> None:
-        """The name of the case object."""
+    def __init__(self, name: str, code: int) -> None:
+        """The name of the case object and its number."""
         self.name = name
+        self.code = code
 
     @classmethod
     def from_string(cls, operation: str) -> Operation:
@@ -47,25 +48,25 @@ class Operation:
     @classmethod
     def values(cls) -> list[Operation]:
         """All operations."""
-        return [getattr(cls, name) for name in _NAMES]
+        return [getattr(cls, name) for name in _CODES]
 
     def __str__(self) -> str:
         """The name."""
         return self.name
 
 
-_NAMES = (
-    "Read",
-    "Write",
-    "Create",
-    "Delete",
-    "Alter",
-    "Describe",
-    "ClusterAction",
-    "AlterConfigs",
-    "DescribeConfigs",
-    "IdempotentWrite",
-    "All",
-)
-for _name in _NAMES:
-    setattr(Operation, _name, Operation(_name))
+_CODES = {
+    "Read": 3,
+    "Write": 4,
+    "Create": 5,
+    "Delete": 6,
+    "Alter": 7,
+    "Describe": 8,
+    "ClusterAction": 9,
+    "AlterConfigs": 11,
+    "DescribeConfigs": 10,
+    "IdempotentWrite": 12,
+    "All": 2,
+}
+for _name, _code in _CODES.items():
+    setattr(Operation, _name, Operation(_name, _code))

@@ -41,6 +41,9 @@ class LeaderEpochCache(Protocol):
     def end_offset_for(self, requested_epoch: int) -> int:
         """The offset after the last message of an epoch, -1 if unknown."""
 
+    def epoch_and_end_offset_for(self, requested_epoch: int) -> tuple[int, int]:
+        """The newest epoch up to the requested one, and the offset after its last message; -1, -1 if unknown."""
+
     def clear_and_flush_latest(self, offset: int) -> None:
         """Drop epochs that begin at or after `offset`."""
 
@@ -121,6 +124,23 @@ class LeaderEpochFileCache(Logging):
             len(epochs),
         )
         return offset
+
+    def epoch_and_end_offset_for(self, requested_epoch: int) -> tuple[int, int]:
+        """As end_offset_for, with the epoch that ends there, which may be older (KIP-279: endOffsetFor from 2.0 on).
+
+        An epoch below the first known one ends where that begins: what it had is deleted.
+        """
+        epochs = self._epochs
+        if epochs and UNDEFINED_EPOCH < requested_epoch < epochs[0].epoch:
+            return requested_epoch, epochs[0].start_offset
+        offset = self.end_offset_for(requested_epoch)
+        if offset == UNDEFINED_EPOCH_OFFSET:
+            return UNDEFINED_EPOCH, offset
+        return max(e.epoch for e in epochs if e.epoch <= requested_epoch), offset
+
+    def epoch_for_offset(self, offset: int) -> int:
+        """The epoch in which a record of that offset was written, -1 if unknown."""
+        return max((e.epoch for e in self._epochs if e.start_offset <= offset), default=UNDEFINED_EPOCH)
 
     def clear_and_flush_latest(self, offset: int) -> None:
         """Remove the entries that start at `offset` or later."""

@@ -15,9 +15,9 @@ from kafka_py.common.requests.api_versions_response import ApiVersionsResponse
 from tests.common.protocol.golden import golden
 
 
-def test_43_keys_in_the_order_of_their_ids() -> None:
-    assert [key.id for key in ApiKeys.values()] == list(range(43))
-    assert ApiKeys.MAX_API_KEY == 42
+def test_the_keys_in_the_order_of_their_ids() -> None:
+    assert [key.id for key in ApiKeys.values()] == [*range(43), 47]
+    assert ApiKeys.MAX_API_KEY == 47
     assert ApiKeys.for_id(23) is ApiKeys.OFFSET_FOR_LEADER_EPOCH
     assert (str(ApiKeys.LIST_OFFSETS), ApiKeys.LIST_OFFSETS.name) == ("LIST_OFFSETS", "ListOffsets")
 
@@ -49,12 +49,12 @@ def test_no_other_thread_sees_header_versions_that_are_not_ready(monkeypatch: py
 @pytest.mark.parametrize("id_", [-1, 43, 10000])
 def test_unknown_id(id_: int) -> None:
     assert not ApiKeys.has_id(id_)
-    with pytest.raises(ValueError, match=f"Unexpected ApiKeys id `{id_}`, it should be between `0` and `42`"):
+    with pytest.raises(ValueError, match=f"Unexpected ApiKeys id `{id_}`, it should be between `0` and `47`"):
         ApiKeys.for_id(id_)
 
 
 @pytest.mark.ported("ApiKeysTest.schemaVersionOutOfRange")
-@pytest.mark.parametrize("version", [-1, 8])
+@pytest.mark.parametrize("version", [-1, 9])
 def test_unknown_version(version: int) -> None:
     assert not ApiKeys.PRODUCE.is_version_supported(version)
     with pytest.raises(ValueError, match=f"Invalid version for API key PRODUCE: {version}"):
@@ -63,7 +63,7 @@ def test_unknown_version(version: int) -> None:
 
 def test_cluster_actions_and_magic() -> None:
     actions = {key.id for key in ApiKeys.values() if key.cluster_action}
-    assert actions == {4, 5, 6, 7, 23, 27}
+    assert actions == {4, 5, 6, 7, 27}
     assert {key.id for key in ApiKeys.values() if key.min_required_inter_broker_magic == 2} == {24, 25, 26, 27, 28}
 
 

@@ -123,7 +123,7 @@ def test_older_versions_are_not_checked(records: bytes) -> None:
 def test_builder_checks_as_well() -> None:
     records = {TP: MemoryRecords.readable_records(batch(magic=1))}
     builder = ProduceRequest.Builder.for_magic(2, 1, 5, records, None)
-    assert (builder.oldest_allowed_version(), builder.latest_allowed_version()) == (3, 7)
+    assert (builder.oldest_allowed_version(), builder.latest_allowed_version()) == (3, 8)
     with pytest.raises(InvalidRecordException):
         builder.build()
     old = ProduceRequest.Builder.for_magic(1, 1, 5, records, None)
@@ -131,11 +131,11 @@ def test_builder_checks_as_well() -> None:
     assert old.build().version() == 2
 
 
-@pytest.mark.parametrize("version", [3, 6, 7])
+@pytest.mark.parametrize("version", [3, 6, 7, 8])
 def test_zstd_needs_version_7(version: int) -> None:
     request = ProduceRequest.parse(body(version, batch(attributes=4)), version)
     records = request.partition_records_or_fail()[TP]
-    if version == 7:
+    if version >= 7:
         ProduceRequest.validate_records(version, records)
     else:
         with pytest.raises(UnsupportedCompressionTypeException) as e:

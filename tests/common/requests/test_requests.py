@@ -237,9 +237,9 @@ def test_api_versions_request_says_what_the_client_is() -> None:
 @pytest.mark.ported("ApiVersionsResponseTest.shouldReturnAllKeysWhenMagicIsCurrentValueAndThrottleMsIsDefaultThrottle")
 def test_api_versions_response() -> None:
     old = ApiVersionsResponse.create_api_versions_response(10, 1)
-    assert {v.api_key for v in old.api_versions} == set(range(43)) - {24, 25, 26, 27, 28}
+    assert {v.api_key for v in old.api_versions} == {*range(43), 47} - {24, 25, 26, 27, 28}
     current = ApiVersionsResponse.create_api_versions_response(0, 2)
-    assert current.api_version(24) == ApiVersionsResponse.ApiVersion(24, 0, 0)
+    assert current.api_version(24) == ApiVersionsResponse.ApiVersion(24, 0, 1)
     assert current.api_version(99) is None
     for version in range(4):
         read = ApiVersionsResponse.parse(join_parts(old.to_parts(version)), version)
@@ -294,7 +294,7 @@ def test_find_coordinator() -> None:
 
 
 def test_init_producer_id() -> None:
-    request = InitProducerIdRequest.Builder(None, 100).build()
+    request = InitProducerIdRequest.Builder(None, 100).build(0)
     read = InitProducerIdRequest.parse(b"".join(request.to_parts()), 0)
     assert (read.transactional_id, read.transaction_timeout_ms) == (None, 100)
     response = read.get_error_response(1, NotControllerException())
@@ -333,7 +333,7 @@ def test_messages_take_the_fields_of_their_version() -> None:
     assert response.error() is Errors.REBALANCE_IN_PROGRESS
     held = HeartbeatRequest(group_id="g", generation_id=1, member_id="m")
     request = HeartbeatRequest.Builder(held).build()
-    assert (request.version(), held.version()) == (1, -1)
+    assert (request.version(), held.version()) == (4, -1)
     held.member_id = None  # type: ignore[assignment]
     with pytest.raises(SchemaException, match="Missing value for field 'member_id'"):
         held.at(1).to_parts()

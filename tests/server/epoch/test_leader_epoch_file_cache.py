@@ -229,3 +229,20 @@ def test_empty_cache(cache: Cache) -> None:
 def test_negative_epoch_is_a_bug(cache: Cache) -> None:
     with pytest.raises(AssertionError, match="epoch < 0"):
         cache.assign(-1, 0)
+
+
+@pytest.mark.parametrize(
+    ("requested", "expected"),
+    [(-1, (-1, -1)), (3, (3, 10)), (5, (5, 20)), (6, (5, 20)), (8, (8, 33)), (9, (-1, -1))],
+)
+def test_an_epoch_that_nobody_wrote_in_ends_with_the_one_before(
+    cache: Cache, requested: int, expected: tuple[int, int]
+) -> None:
+    """KIP-279; what is older than the first known epoch ends where that begins."""
+    cache.log_end = 33
+    assert cache.with_epochs((5, 10), (8, 20)).epoch_and_end_offset_for(requested) == expected
+
+
+def test_the_epoch_of_an_offset(cache: Cache) -> None:
+    known = cache.with_epochs((5, 10), (8, 20))
+    assert [known.epoch_for_offset(offset) for offset in (9, 10, 19, 20, 99)] == [-1, 5, 5, 8, 8]
