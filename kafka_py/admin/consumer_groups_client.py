@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from kafka_py.admin.admin_client import AdminClient
+from kafka_py.clients.consumer.internals.consumer_protocol import ConsumerProtocol
 from kafka_py.common.errors import ApiException, KafkaException, RetriableException, TimeoutException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.delete_groups_request import DeleteGroupsRequest
@@ -33,7 +34,7 @@ from kafka_py.common.requests.offset_fetch_request import OffsetFetchRequest
 from kafka_py.common.requests.offset_fetch_response import OffsetFetchResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.collection_utils import group_data_by_topic
-from kafka_py.tools.message_parsers import ASSIGNMENT_V0, CONSUMER_PROTOCOL_TYPE
+from kafka_py.coordinator.group.group_metadata import GroupOverview
 
 if TYPE_CHECKING:
     from kafka_py.common.node import Node
@@ -43,16 +44,6 @@ RETRY_BACKOFF_MS = 100
 # What a coordinator answers while it is not yet, or no longer, the one
 _MOVING = (Errors.COORDINATOR_NOT_AVAILABLE, Errors.COORDINATOR_LOAD_IN_PROGRESS, Errors.NOT_COORDINATOR)
 _NO_SUCH_PARTITION = (Errors.UNKNOWN_TOPIC_OR_PARTITION, Errors.INVALID_TOPIC_EXCEPTION)
-
-
-class GroupOverview(NamedTuple):
-    """A group in a list of groups.
-
-    Mirrors: kafka.coordinator.group.GroupOverview
-    """
-
-    group_id: str
-    protocol_type: str
 
 
 class ConsumerSummary(NamedTuple):
@@ -131,7 +122,7 @@ class ConsumerGroupsClient(AdminClient):
     def list_groups(self, node: Node) -> list[GroupOverview]:
         """The groups that this broker coordinates; raises the answer's error."""
         response = self.send(
-            node, ListGroupsRequest.Builder(ListGroupsRequest(ListGroupsRequest.API_KEY.latest_version()))
+            node, ListGroupsRequest.Builder(ListGroupsRequest(version=ListGroupsRequest.API_KEY.latest_version()))
         )
         assert isinstance(response, ListGroupsResponse)
         response.error().maybe_throw()
@@ -150,7 +141,7 @@ class ConsumerGroupsClient(AdminClient):
     def list_all_consumer_groups_flattened(self) -> list[GroupOverview]:
         """Groups of consumers, and those that only keep offsets, which have no type; by name."""
         groups = {group for of_broker in self.list_all_groups().values() for group in of_broker}
-        return sorted(group for group in groups if group.protocol_type in ("", CONSUMER_PROTOCOL_TYPE))
+        return sorted(group for group in groups if group.protocol_type in ("", ConsumerProtocol.PROTOCOL_TYPE))
 
     def describe_consumer_group(self, group_id: str, timeout_ms: int = 0) -> ConsumerGroupSummary:
         """State and members; waits for up to ``timeout_ms`` for a group that is just coming about.
@@ -330,18 +321,10 @@ class ConsumerGroupsClient(AdminClient):
 
 
 def _is_valid_consumer_group_response(group: DescribeGroupsResponse.Group) -> bool:
-    settled = group.state in ("Dead", "Empty") or group.protocol_type == CONSUMER_PROTOCOL_TYPE
+    settled = group.state in ("Dead", "Empty") or group.protocol_type == ConsumerProtocol.PROTOCOL_TYPE
     return group.error is Errors.NONE and settled
 
 
 def _assignment(data: bytes | memoryview) -> list[TopicPartition]:
-    """The partitions in what a leader said to a member; its version tells of fields behind those read here."""
-    data = bytes(data)
-    if not data:
-        return []
-    assignment = ASSIGNMENT_V0.read(data, 2)
-    return [
-        TopicPartition(entry.get("topic"), partition)
-        for entry in assignment.get("topic_partitions")
-        for partition in entry.get("partitions")
-    ]
+    """The partitions that the leader gave a member; none before it gave any."""
+    return ConsumerProtocol.deserialize_assignment(data).partitions if data else []
