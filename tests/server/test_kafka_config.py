@@ -45,6 +45,7 @@ def test_the_table_has_all_options_of_kafka_and_six_of_3_7_and_ours() -> None:
         "connection.failed.authentication.delay.ms",
         "control.plane.listener.name",
         "early.start.listeners",
+        "group.max.size",
     }
     assert newer <= names
     assert len(names - ours - newer) == 171
