@@ -114,6 +114,9 @@ class FakeReplicaManager:
         def answer() -> None:
             response_callback(dict.fromkeys(entries_per_partition, response))
 
+        self._answer(answer)
+
+    def _answer(self, answer: Callable[[], None]) -> None:
         if self.hold:
             self._held.append(answer)
         else:

@@ -47,10 +47,8 @@ class LateReplicaManager(FakeReplicaManager):
         self._thread = threading.Thread(target=self._run, name="follower")
         self._thread.start()
 
-    def append_records(self, *args: Any, **kwargs: Any) -> None:
-        entries, callback = args[4], args[5]
-        super().append_records(*args[:5], lambda response: self._answers.put(lambda: callback(response)), **kwargs)
-        assert entries
+    def _answer(self, answer: Callable[[], None]) -> None:
+        self._answers.put(answer)
 
     def _run(self) -> None:
         while (answer := self._answers.get()) is not None:

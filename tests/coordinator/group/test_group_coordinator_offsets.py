@@ -55,6 +55,11 @@ def test_a_tool_sets_the_offsets_of_a_group_that_everybody_has_left(rig: Rig) ->
     assert offsets(rig, TP) == [0]
 
 
+def test_a_member_that_was_does_not_commit_once_everybody_has_left(rig: Rig) -> None:
+    joined = empty_group(rig)
+    assert rig.commit({TP: 0}, joined.member_id, joined.generation_id) == {TP: Errors.UNKNOWN_MEMBER_ID}
+
+
 def test_a_tool_does_not_set_the_offsets_of_a_group_with_members(rig: Rig) -> None:
     rig.stable_member()
     assert rig.commit({TP: 0}) == {TP: Errors.UNKNOWN_MEMBER_ID}
