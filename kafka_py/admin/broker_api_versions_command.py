@@ -43,7 +43,7 @@ class AdminClient:
     """
 
     def __init__(self, bootstrap: list[Node]) -> None:
-        self._time = Time.SYSTEM
+        self._time: Time = Time.SYSTEM
         self._metrics = Metrics(time=self._time)
         self._bootstrap = bootstrap
         selector = Selector(

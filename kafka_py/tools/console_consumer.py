@@ -271,7 +271,7 @@ class ConsoleConsumer(Logging):
             except BrokenPipeError:
                 # Nobody listens any more; keep the interpreter from flushing into the same pipe at exit.
                 print("Unable to write to standard out, closing consumer.", file=sys.stderr)
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
                 return
             except (RuntimeError, ValueError) as e:
                 if not config.skip_message_on_error:

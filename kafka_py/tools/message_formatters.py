@@ -76,6 +76,12 @@ def _decoder(kind: str, what: str) -> Callable[[bytes], str]:
     return decode
 
 
+def _shortest(number: str) -> str:
+    """The shortest text of a 32-bit number: 1.1, not 1.100000023841858."""
+    texts = (f"{float(number):.{digits}g}" for digits in range(1, 10))
+    return str(float(next(t for t in texts if struct.pack(">f", float(t)) == struct.pack(">f", float(number)))))
+
+
 # What Kafka's own deserializers make of bytes, printed; by the end of the class's name.
 DESERIALIZERS: Mapping[str, Callable[[bytes], str]] = {
     "StringDeserializer": lambda data: data.decode(errors="replace"),
@@ -86,7 +92,7 @@ DESERIALIZERS: Mapping[str, Callable[[bytes], str]] = {
     "ShortDeserializer": _decoder(">h", "Short"),
     "IntegerDeserializer": _decoder(">i", "Integer"),
     "LongDeserializer": _decoder(">q", "Long"),
-    "FloatDeserializer": _decoder(">f", "Float"),
+    "FloatDeserializer": lambda data: _shortest(_decoder(">f", "Float")(data)),
     "DoubleDeserializer": _decoder(">d", "Double"),
     "UUIDDeserializer": lambda data: str(uuid.UUID(data.decode())),
 }
