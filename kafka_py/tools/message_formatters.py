@@ -17,7 +17,7 @@ from confluent_kafka import TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME, Me
 
 from kafka_py.common.errors import IllegalArgumentException, KafkaException
 from kafka_py.common.utils.time import Time
-from kafka_py.coordinator.group.group_metadata_records import format_group_metadata_message, format_offsets_message
+from kafka_py.coordinator.group.group_metadata_message import format_group_metadata_message, format_offsets_message
 from kafka_py.coordinator.transaction.transaction_log import TransactionLog
 from kafka_py.utils.logging import Logging
 
