@@ -80,6 +80,7 @@ PROPERTIES = {
     "group.initial.rebalance.delay.ms": "0",
     "group.min.session.timeout.ms": "1000",
     "zookeeper.session.timeout.ms": "2000",
+    "replica.lag.time.max.ms": "3000",
     "leader.imbalance.check.interval.seconds": "5",
     "log.cleaner.backoff.ms": "500",
     "log.cleaner.min.cleanable.ratio": "0.01",
@@ -186,7 +187,9 @@ class Worker:
             {
                 "bootstrap.servers": bootstrap,
                 "transactional.id": transactional_id,
-                "transaction.timeout.ms": 10000,
+                # Longer than any broker is away. Else records time out in the client, which aborts while they may still
+                # be on their way; no broker before 3.6 knows that such a late one is not of the next transaction.
+                "transaction.timeout.ms": 60000,
                 "linger.ms": 0,
                 "log_level": 3,
             }

@@ -38,14 +38,13 @@ from kafka_py.coordinator.group.group_metadata import (
     PreparingRebalance,
     Stable,
 )
+from kafka_py.coordinator.group.group_metadata_message import group_metadata_value, read_group_message_value
 from kafka_py.coordinator.group.group_metadata_records import (
     GroupMetadataKey,
     GroupTopicPartition,
     group_metadata_key,
-    group_metadata_value,
     offset_commit_key,
     offset_commit_value,
-    read_group_message_value,
     read_message_key,
     read_offset_message_value,
 )
@@ -231,8 +230,7 @@ class GroupMetadataManager(KafkaMetricsGroup):
     Locks: _partition_lock -> a group's lock -> the append lock of the partition, under which no callback runs.
     Differs: a group is found by its producer's marker until none of the producer's commits is pending; in 2.5.1 a
         commit that failed takes it away before that is looked at.
-    Left out: the object's readers and writers of records -- group_metadata_records.py; GroupMetadataManager.getMagic of
-        other topics -- ReplicaManager.get_magic
+    Left out: the object's readers and writers of records, see docs/left-out.tsv
     """
 
     def __init__(

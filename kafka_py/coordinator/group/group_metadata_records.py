@@ -4,17 +4,17 @@ A key and a value begin with the version of their schema (int16). Which version 
 inter.broker.protocol.version, so that every broker that may become coordinator can read it.
 
 Mirrors: core/src/main/scala/kafka/coordinator/group/GroupMetadataManager.scala @ 2.5.1 (object GroupMetadataManager)
-Read next: group_metadata_manager.py, which writes and loads them
+Read next: group_metadata_message.py (a whole group), group_metadata_manager.py, which writes and loads them
 """
 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Mapping
+from typing import Any, NamedTuple
 
-from kafka_py.api.api_version import KAFKA_0_10_1_IV0, KAFKA_2_1_IV0, KAFKA_2_1_IV1, KAFKA_2_3_IV0, ApiVersion
-from kafka_py.common.errors import IllegalStateException, KafkaException
+from kafka_py.api.api_version import KAFKA_2_1_IV0, KAFKA_2_1_IV1, ApiVersion
+from kafka_py.common.errors import KafkaException
 from kafka_py.common.offset_and_metadata import OffsetAndMetadata
 from kafka_py.common.protocol.types.array_of import ArrayOf
 from kafka_py.common.protocol.types.field import Field
@@ -22,16 +22,11 @@ from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import BYTES, INT32, INT64, NULLABLE_STRING, STRING
 from kafka_py.common.topic_partition import TopicPartition
-from kafka_py.coordinator.group.group_metadata import Empty, GroupMetadata, Stable
-from kafka_py.coordinator.group.member_metadata import MemberMetadata
-
-if TYPE_CHECKING:
-    from kafka_py.common.utils.time import Time
 
 Bytes = bytes | bytearray | memoryview
 _VERSION = struct.Struct(">h")
 _INT = struct.Struct(">i")
-_NO_TIMESTAMP = -1
+NO_TIMESTAMP = -1
 _NO_EPOCH = -1
 CURRENT_OFFSET_KEY_SCHEMA_VERSION = 1
 CURRENT_GROUP_KEY_SCHEMA_VERSION = 2
@@ -126,6 +121,11 @@ class GroupMetadataKey(NamedTuple):
         return self.key
 
 
+def version_bytes(version: int) -> bytes:
+    """What a key or a value begins with."""
+    return _VERSION.pack(version)
+
+
 def versioned(schemas: Mapping[int, Schema], data: Bytes | None, what: str) -> tuple[int, Struct]:
     """(version, struct) of bytes that begin with the version of their schema.
 
@@ -192,7 +192,7 @@ def offset_commit_value(offset_and_metadata: OffsetAndMetadata, api_version: Api
     expire = committed.expire_timestamp
     if api_version < KAFKA_2_1_IV0 or expire is not None:
         return _bytes_of(
-            1, OFFSET_VALUE_SCHEMAS[1], **common, expire_timestamp=_NO_TIMESTAMP if expire is None else expire
+            1, OFFSET_VALUE_SCHEMAS[1], **common, expire_timestamp=NO_TIMESTAMP if expire is None else expire
         )
     if api_version < KAFKA_2_1_IV1:
         return _bytes_of(2, OFFSET_VALUE_SCHEMAS[2], **common)
@@ -206,124 +206,11 @@ def read_offset_message_value(data: Bytes | None) -> OffsetAndMetadata | None:
         return None
     version, value = versioned(OFFSET_VALUE_SCHEMAS, data, "offset message value")
     epoch = value.get("leader_epoch") if version >= 3 else _NO_EPOCH
-    expire = value.get("expire_timestamp") if version == 1 else _NO_TIMESTAMP
+    expire = value.get("expire_timestamp") if version == 1 else NO_TIMESTAMP
     return OffsetAndMetadata(
         value.get("offset"),
         None if epoch < 0 else epoch,
         value.get("metadata"),
         value.get("timestamp" if version == 0 else "commit_timestamp"),
-        None if expire == _NO_TIMESTAMP else expire,
+        None if expire == NO_TIMESTAMP else expire,
     )
-
-
-# ---- groups
-
-
-def group_metadata_value(
-    group_metadata: GroupMetadata, assignment: Mapping[str, bytes], api_version: ApiVersion
-) -> bytes:
-    """A group, with what each member is to do, as brokers of that protocol version read it.
-
-    IllegalStateException for members without a protocol, KeyError for one without an assignment.
-    """
-    version = sum(api_version >= since for since in (KAFKA_0_10_1_IV0, KAFKA_2_1_IV0, KAFKA_2_3_IV0))
-    schema = GROUP_VALUE_SCHEMAS[version]
-    value = Struct(schema)
-    value.set("protocol_type", group_metadata.protocol_type or "")
-    value.set("generation", group_metadata.generation_id)
-    value.set("protocol", group_metadata.protocol_name)
-    value.set("leader", group_metadata.leader_or_null)
-    if version >= 2:
-        value.set("current_state_timestamp", group_metadata.current_state_timestamp_or_default)
-    members = group_metadata.all_member_metadata
-    if members and group_metadata.protocol_name is None:
-        raise IllegalStateException("Attempted to write non-empty group metadata with no defined protocol")
-    protocol = group_metadata.protocol_name or ""
-    entries = []
-    for member in members:
-        entry = value.instance("members")
-        entry.set("member_id", member.member_id)
-        entry.set("client_id", member.client_id)
-        entry.set("client_host", member.client_host)
-        entry.set("session_timeout", member.session_timeout_ms)
-        if version >= 1:
-            entry.set("rebalance_timeout", member.rebalance_timeout_ms)
-        if version >= 3:
-            entry.set("group_instance_id", member.group_instance_id)
-        entry.set("subscription", member.metadata(protocol))
-        entry.set("assignment", assignment[member.member_id])
-        entries.append(entry)
-    value.set("members", entries)
-    return _VERSION.pack(version) + value.to_bytes()
-
-
-def read_group_message_value(group_id: str, data: Bytes | None, time: Time) -> GroupMetadata | None:
-    """A group as a coordinator that loads it finds it, None for a tombstone.
-
-    KafkaException, SchemaException for other bytes. When its state began, and static members, are read from every
-    version that has them; 2.5.1 reads the one from version 2 only and takes members of version 3 for static ones.
-    """
-    if data is None:
-        return None
-    version, value = versioned(GROUP_VALUE_SCHEMAS, data, "group metadata message value")
-    protocol_type, protocol = value.get("protocol_type"), value.get("protocol")
-    since = value.get("current_state_timestamp") if version >= 2 else _NO_TIMESTAMP
-    members = [_read_member(group_id, entry, version, protocol_type, protocol) for entry in value.get("members")]
-    return GroupMetadata.load_group(
-        group_id,
-        Stable if members else Empty,
-        value.get("generation"),
-        protocol_type,
-        protocol,
-        value.get("leader"),
-        None if since == _NO_TIMESTAMP else since,
-        members,
-        time,
-    )
-
-
-def _read_member(group_id: str, entry: Struct, version: int, protocol_type: str, protocol: str) -> MemberMetadata:
-    session_timeout = entry.get("session_timeout")
-    member = MemberMetadata(
-        entry.get("member_id"),
-        group_id,
-        entry.get("group_instance_id") if version >= 3 else None,
-        entry.get("client_id"),
-        entry.get("client_host"),
-        session_timeout if version == 0 else entry.get("rebalance_timeout"),
-        session_timeout,
-        protocol_type,
-        [(protocol, bytes(entry.get("subscription")))],
-    )
-    member.assignment = bytes(entry.get("assignment"))
-    return member
-
-
-# ---- for people
-
-
-def format_offsets_message(key: Bytes | None, value: Bytes | None) -> str | None:
-    """A committed offset as OffsetsMessageFormatter prints it, None for other records.
-
-    Mirrors: kafka.coordinator.group.GroupMetadataManager.OffsetsMessageFormatter
-    """
-    return _formatted(key, value, OffsetKey, read_offset_message_value)
-
-
-def format_group_metadata_message(key: Bytes | None, value: Bytes | None, time: Time) -> str | None:
-    """A group as GroupMetadataMessageFormatter prints it, None for other records.
-
-    Mirrors: kafka.coordinator.group.GroupMetadataManager.GroupMetadataMessageFormatter
-    """
-    read = None if key is None else read_message_key(key)
-    group_id = read.key if isinstance(read, GroupMetadataKey) else ""
-    return _formatted(key, value, GroupMetadataKey, lambda data: read_group_message_value(group_id, data, time))
-
-
-def _formatted(
-    key: Bytes | None, value: Bytes | None, kind: type[OffsetKey | GroupMetadataKey], read: Callable[[Bytes], object]
-) -> str | None:
-    found = None if key is None else read_message_key(key)
-    if not isinstance(found, kind):
-        return None
-    return f"{found}::{'NULL' if value is None else read(value)}"

@@ -114,6 +114,9 @@ class FakeReplicaManager:
         def answer() -> None:
             response_callback(dict.fromkeys(entries_per_partition, response))
 
+        self._answer(answer)
+
+    def _answer(self, answer: Callable[[], None]) -> None:
         if self.hold:
             self._held.append(answer)
         else:
@@ -161,25 +164,25 @@ class Rebalanced(NamedTuple):
 class Rig:
     """The coordinator, and Kafka's helpers to talk to it. It owns GROUP's partition and not OTHER_GROUP's."""
 
-    def __init__(self, config: KafkaConfig = CONFIG) -> None:
+    def __init__(
+        self,
+        config: KafkaConfig = CONFIG,
+        replica_manager: FakeReplicaManager | None = None,
+        heartbeats: DelayedOperationPurgatory[DelayedHeartbeat] | None = None,
+        joins: DelayedOperationPurgatory[DelayedJoin] | None = None,
+    ) -> None:
         self.timer = MockTimer()
         self.time = self.timer.time
-        self.replica_manager = FakeReplicaManager()
+        self.replica_manager = replica_manager or FakeReplicaManager()
         self.metrics = Metrics(time=self.time)
-        heartbeats: DelayedOperationPurgatory[DelayedHeartbeat] = DelayedOperationPurgatory(
-            "Heartbeat", self.timer, 0, reaper_enabled=False
-        )
-        joins: DelayedOperationPurgatory[DelayedJoin] = DelayedOperationPurgatory(
-            "Rebalance", self.timer, 0, reaper_enabled=False
-        )
         self.coordinator = GroupCoordinator.apply(
             config,
             cast("Any", FakeZkClient()),
             cast("Any", self.replica_manager),
             self.time,
             self.metrics,
-            heartbeats,
-            joins,
+            heartbeats or DelayedOperationPurgatory("Heartbeat", self.timer, reaper_enabled=False),
+            joins or DelayedOperationPurgatory("Rebalance", self.timer, reaper_enabled=False),
         )
         self.coordinator.startup(enable_metadata_expiration=False)
         self.manager = self.coordinator.group_manager

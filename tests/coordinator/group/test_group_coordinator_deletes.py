@@ -53,6 +53,19 @@ def test_a_group_that_is_not_there(rig: Rig) -> None:
     assert rig.coordinator.handle_delete_groups({GROUP}) == {GROUP: Errors.GROUP_ID_NOT_FOUND}
 
 
+def test_the_managers_lock_is_not_asked_for_under_that_of_a_group(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Who unloads the group's partition takes them the other way round, and neither would ever go on."""
+    group = rig.add_dead_group()
+
+    def group_not_exists(group_id: str) -> bool:
+        assert not group.lock.is_held_by_current_thread()
+        return False
+
+    monkeypatch.setattr(rig.manager, "group_not_exists", group_not_exists)
+    assert rig.coordinator.handle_delete_groups({GROUP}) == {GROUP: Errors.NOT_COORDINATOR}
+    assert rig.coordinator.handle_delete_offsets(GROUP, [FOO]) == (Errors.NOT_COORDINATOR, {})
+
+
 @pytest.mark.ported("GroupCoordinatorTest.testDeleteEmptyGroup")
 def test_an_empty_group_is_deleted(rig: Rig) -> None:
     empty_group(rig)

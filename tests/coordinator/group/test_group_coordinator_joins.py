@@ -392,9 +392,30 @@ def test_the_new_id_of_a_static_member_is_stored_before_it_is_told(rig: Rig) -> 
     assert (back.value.error, back.value.generation_id) == (Errors.NONE, members.generation)
     assert rig.state() is Stable
     assert rig.group().has(back.value.member_id)
-    # its session is watched from now on
-    rig.advance(SESSION_TIMEOUT + 1)
-    assert not rig.group().has(back.value.member_id)
+
+
+def test_the_session_of_a_static_member_begins_with_the_answer(rig: Rig) -> None:
+    """While its new id is stored nothing is held against it, and nothing watches it."""
+    members = rig.static_members()
+    rig.replica_manager.hold = True
+    back = rig.send_join(instance_id=FOLLOWER, protocols=SUPERSET)
+    for released in (False, True):
+        if released:
+            rig.replica_manager.release()
+        for _ in range(2):
+            assert rig.group().size == 2
+            rig.advance(SESSION_TIMEOUT - 200)
+            rig.heartbeat(members.leader_id, members.generation)
+    assert back.value.error is Errors.NONE
+    assert rig.group().all_members == {members.leader_id}
+
+
+def test_a_leader_that_is_restarted_does_not_take_itself_for_the_leader(rig: Rig) -> None:
+    members = rig.static_members()
+    back = rig.send_join(instance_id=LEADER, protocols=SUPERSET).value
+    assert (back.error, back.leader_id, back.members) == (Errors.NONE, members.leader_id, [])
+    assert back.member_id != members.leader_id
+    assert rig.group().is_leader(back.member_id)
 
 
 def test_a_static_member_whose_new_id_cannot_be_stored_keeps_the_old_one(rig: Rig) -> None:
@@ -409,14 +430,16 @@ def test_a_static_member_whose_new_id_cannot_be_stored_keeps_the_old_one(rig: Ri
     assert group.get(members.leader_id).matches(SUPERSET)
 
 
-def test_a_rebalance_that_begins_meanwhile_answers_the_static_member(rig: Rig) -> None:
+@pytest.mark.parametrize("error", [Errors.NONE, Errors.NOT_ENOUGH_REPLICAS])
+def test_a_rebalance_that_begins_meanwhile_answers_the_static_member(rig: Rig, error: Errors) -> None:
     members = rig.static_members()
-    rig.replica_manager.hold = True
+    rig.replica_manager.hold, rig.replica_manager.error = True, error
     back = rig.send_join(instance_id=FOLLOWER, protocols=SUPERSET)
     leader = rig.send_join(members.leader_id, protocols=SUPERSET, instance_id=LEADER)
     assert back.value.generation_id == leader.value.generation_id == members.generation + 1
     rig.replica_manager.release()
     assert rig.state() is CompletingRebalance
+    assert rig.group().all_members == {members.leader_id, back.value.member_id}
 
 
 def test_a_group_that_goes_away_meanwhile_sends_the_static_member_to_its_coordinator(rig: Rig) -> None:

@@ -55,6 +55,11 @@ def test_a_tool_sets_the_offsets_of_a_group_that_everybody_has_left(rig: Rig) ->
     assert offsets(rig, TP) == [0]
 
 
+def test_a_member_that_was_does_not_commit_once_everybody_has_left(rig: Rig) -> None:
+    joined = empty_group(rig)
+    assert rig.commit({TP: 0}, joined.member_id, joined.generation_id) == {TP: Errors.UNKNOWN_MEMBER_ID}
+
+
 def test_a_tool_does_not_set_the_offsets_of_a_group_with_members(rig: Rig) -> None:
     rig.stable_member()
     assert rig.commit({TP: 0}) == {TP: Errors.UNKNOWN_MEMBER_ID}
@@ -101,7 +106,7 @@ def test_a_commit_is_answered_when_it_is_in_the_log(rig: Rig) -> None:
     ("error", "told"),
     [
         (Errors.NOT_ENOUGH_REPLICAS, Errors.COORDINATOR_NOT_AVAILABLE),
-        (Errors.REQUEST_TIMED_OUT, Errors.COORDINATOR_NOT_AVAILABLE),
+        (Errors.REQUEST_TIMED_OUT, Errors.REQUEST_TIMED_OUT),
         (Errors.NOT_LEADER_FOR_PARTITION, Errors.NOT_COORDINATOR),
         (Errors.MESSAGE_TOO_LARGE, Errors.INVALID_COMMIT_OFFSET_SIZE),
     ],
