@@ -289,7 +289,7 @@ class KafkaApisGroups(Logging):
         commit_request = request.body(OffsetCommitRequest)
         wanted = {TopicPartition(t.topic, p.partition): p for t in commit_request.topics for p in t.partitions}
         if not self._may(request, Operation.Read, commit_request.group_id):
-            self._send_commit_response(request, dict.fromkeys(wanted, Errors.GROUP_AUTHORIZATION_FAILED))
+            self._send_error(request, commit_request, Errors.GROUP_AUTHORIZATION_FAILED)
             return
         if self._names_itself_too_early(commit_request.group_instance_id):
             self._send_commit_response(request, dict.fromkeys(wanted, Errors.UNSUPPORTED_VERSION))
