@@ -343,7 +343,7 @@ def test_kafka_broker_api_versions(broker: LocalBroker) -> None:
     ended = run("kafka-broker-api-versions", "--bootstrap-server", broker.address)
     assert ended.code == 0
     assert ended.lines()[0] == f"{broker.address} (id: 0 rack: null) -> ("
-    assert "\tProduce(0): 0 to 7 [usable: 7]," in ended.lines()
+    assert "\tProduce(0): 0 to 8 [usable: 8]," in ended.lines()
     assert "\tApiVersions(18): 0 to 3 [usable: 3]," in ended.lines()
     nobody = run("kafka-broker-api-versions", "--bootstrap-server", "127.0.0.1:1")
     assert nobody.code != 0
