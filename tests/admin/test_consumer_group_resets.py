@@ -241,7 +241,7 @@ def test_lines_that_are_no_plan(text: str) -> None:
 # -- moments and durations ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.ported("TimeConversionTests.testDateTimeFormats")
+@pytest.mark.ported("ResetConsumerGroupOffsetTest.testDateTimeFormats")
 @pytest.mark.parametrize(
     ("text", "ms"),
     [
