@@ -21,7 +21,7 @@ CLOSE_S = 1.5
 RANGE, ROUND_ROBIN, STICKY, COOPERATIVE = "range", "roundrobin", "sticky", "cooperative-sticky"
 
 
-class Skipped(Exception):  # noqa: N818 - the word of the report
+class Skipped(Exception):
     """The client has no such thing; the text says what it lacks."""
 
 
@@ -150,9 +150,7 @@ class Steps:
         two = self.consumer(group, topics, assignor=assignor)
         both = [one, two]
         shares = lambda: sorted(len(member.assignment()) for member in both)  # noqa: E731
-        wait(
-            both, lambda: shares() == sizes and not one.assignment() & two.assignment(), f"two members with {sizes}"
-        )
+        wait(both, lambda: shares() == sizes and not one.assignment() & two.assignment(), f"two members with {sizes}")
         assert one.assignment() | two.assignment() == every
         kept = one.assignment()
         for topic, partition in sorted(every):
