@@ -13,6 +13,7 @@ import time
 import traceback
 import uuid
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any, NamedTuple, Protocol
 
 TopicPartition = tuple[str, int]
@@ -86,6 +87,16 @@ def name(what: str) -> str:
     return f"{what}-{uuid.uuid4().hex[:8]}"
 
 
+_threads = ThreadPoolExecutor(4)
+
+
+def poll_all(members: list[Consumer]) -> list[Record]:
+    """Poll the members at the same time, as members in programs of their own do."""
+    if len(members) == 1:
+        return members[0].poll(0.1)
+    return [record for found in _threads.map(lambda member: member.poll(0.3), members) for record in found]
+
+
 def wait(members: list[Consumer], true: Callable[[], object], what: str) -> list[Record]:
     """Poll the members until it is true; the records that came."""
     found: list[Record] = []
@@ -94,8 +105,7 @@ def wait(members: list[Consumer], true: Callable[[], object], what: str) -> list
         if time.monotonic() > deadline:
             owned = [sorted(member.assignment()) for member in members]
             raise AssertionError(f"never: {what}; owned: {owned}, read: {len(found)}")
-        for member in members:
-            found += member.poll(0.1)
+        found += poll_all(members)
     return found
 
 
@@ -149,19 +159,20 @@ class Steps:
         wait([one], lambda: one.assignment() == every, "the first member owns all")
         two = self.consumer(group, topics, assignor=assignor)
         both = [one, two]
-        shares = lambda: sorted(len(member.assignment()) for member in both)  # noqa: E731
-        wait(
-            both, lambda: shares() == sizes and not one.assignment() & two.assignment(), f"two members with {sizes}"
-        )
-        assert one.assignment() | two.assignment() == every
+
+
+        def shared() -> bool:
+            shares = sorted(len(member.assignment()) for member in both)
+            return shares == sizes and one.assignment() | two.assignment() == every
+
+        wait(both, shared, f"two members with {sizes}")
         kept = one.assignment()
         for topic, partition in sorted(every):
             self.client.produce(topic, partition, [b"x"])
         found: list[Record] = []
         deadline = time.monotonic() + WAIT_S
         while len(found) < 6 and time.monotonic() < deadline:
-            for member in both:
-                found += member.poll(0.1)
+            found += poll_all(both)
         assert {(r.topic, r.partition) for r in found} == every, f"read only {found}"
         one.events.clear()
         self.close(two)
