@@ -230,6 +230,10 @@ class OffsetNotAvailableException(RetriableException):
     """A new leader's high watermark has not caught up yet."""
 
 
+class UnstableOffsetCommitException(RetriableException):
+    """A commit for the partition is under way, or waits for its transaction."""
+
+
 class OffsetOutOfRangeException(InvalidOffsetException):
     """The log does not hold the offset."""
 

@@ -38,6 +38,8 @@ class DelayedOperation(TimerTask, Logging):
         self._completed = AtomicBoolean(False)  # atomic
         self._try_complete_pending = AtomicBoolean(False)  # atomic
         self.lock = ReentrantLock() if lock is None else lock
+        # somebody else's: its holder may be at anything, and need not look again at what was missed meanwhile
+        self.has_foreign_lock = lock is not None
 
     def force_complete(self) -> bool:
         """Complete whether or not the condition holds; False if somebody else has done so already."""
@@ -84,6 +86,17 @@ class DelayedOperation(TimerTask, Logging):
             if self.is_completed or not retry:
                 return done
 
+    @property
+    def is_missed(self) -> bool:
+        """Whether somebody found the lock taken and nobody has looked since."""
+        return self._try_complete_pending.get() and not self.is_completed
+
+    def try_complete_missed(self) -> None:
+        """Wait for the lock and look, for those that did not wait. Caller holds no lock."""
+        with self.lock:
+            self._try_complete_pending.set(False)
+            self.try_complete()
+
     def run(self) -> None:
         """The timer calls this when the delay is over."""
         if self.force_complete():
@@ -102,7 +115,9 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
     Differs: looking a key up takes no lock while there is a GIL, so a check of a key that nobody watches costs no more
     than one look-up. Without it the lock sees to it that whoever changes a thing and then checks for watchers, and who
     begins to watch and then looks at the thing, do not miss each other (docs/memory-model.md). The lock is a plain one.
-    A timer is made if none is given (apply in Scala).
+    A timer is made if none is given (apply in Scala). What was passed over because the lock that it was given (a
+    group's) was taken, the timer's thread looks at: the lock's holder would not, and a commit that all replicas have
+    would run out of time (KAFKA-8334; 2.7 waits for the lock, and sees to it that who completes holds no other).
     """
 
     def __init__(
@@ -211,6 +226,10 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
         self.remove_metric("PurgatorySize", self._metrics_tags)
         self.remove_metric("NumDelayedOperations", self._metrics_tags)
 
+    def look_again(self, operation: T) -> None:
+        """Have the timer's thread, which holds no lock, look at an operation that was passed over."""
+        self._timeout_timer.add(_LookAgain(operation))
+
     def advance_clock(self, timeout_ms: int) -> None:
         """Expire what is due, and purge the lists when many completed operations still stand in them.
 
@@ -226,6 +245,18 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
 
     def __repr__(self) -> str:
         return f"<DelayedOperationPurgatory {self.purgatory_name} watched={self.watched} delayed={self.delayed}>"
+
+
+class _LookAgain(TimerTask):
+    """Looks at an operation whose lock was taken when somebody wanted to; due at once."""
+
+    def __init__(self, operation: DelayedOperation) -> None:
+        self.delay_ms = 0
+        self._operation = operation
+
+    def run(self) -> None:
+        """Wait for the lock and look."""
+        self._operation.try_complete_missed()
 
 
 class _Watchers(Generic[T]):
@@ -266,6 +297,8 @@ class _Watchers(Generic[T]):
             elif operation.maybe_try_complete():
                 operations.pop(operation, None)
                 completed += 1
+            elif operation.has_foreign_lock and operation.is_missed:
+                self._purgatory.look_again(operation)
         if not operations:
             self._purgatory._remove_key_if_empty(self.key, self)
         return completed

@@ -1,7 +1,7 @@
 """Every request ends up here, in the handler of its API.
 
 Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1
-Read next: kafka_apis_{records,metadata,admin,cluster,transactions}.py (the handlers, by family),
+Read next: kafka_apis_{records,metadata,admin,cluster,groups,transactions}.py (the handlers, by family),
            auth_helper.py and request_handler_helper.py (what all of them need)
 """
 
@@ -15,6 +15,7 @@ from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.server.auth_helper import AuthHelper
 from kafka_py.server.kafka_apis_admin import KafkaApisAdmin
 from kafka_py.server.kafka_apis_cluster import KafkaApisCluster
+from kafka_py.server.kafka_apis_groups import KafkaApisGroups
 from kafka_py.server.kafka_apis_metadata import KafkaApisMetadata
 from kafka_py.server.kafka_apis_records import KafkaApisRecords
 from kafka_py.server.kafka_apis_transactions import KafkaApisTransactions
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.utils.time import Time
     from kafka_py.controller.kafka_controller import KafkaController
+    from kafka_py.coordinator.group.group_coordinator import GroupCoordinator
     from kafka_py.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafka_py.network.request_channel import Request, RequestChannel
     from kafka_py.security.auth.authorizer import Authorizer
@@ -58,7 +60,7 @@ class KafkaApis(ApiRequestHandler, Logging):
     Mirrors: kafka.server.KafkaApis
     Thread: request handlers; callbacks also run on whatever thread completes a delayed operation.
     Differs: Scala's match over the keys is the table HANDLERS, from which ApiVersions is answered, too; a key without a
-        handler is neither offered nor served. The handlers are methods of five objects, one for each family of APIs.
+        handler is neither offered nor served. The handlers are methods of six objects, one for each family of APIs.
     Left out: what AuthHelper, RequestHandlerHelper and the families have here, see docs/left-out.tsv
     """
 
@@ -71,17 +73,32 @@ class KafkaApis(ApiRequestHandler, Logging):
         ApiKeys.STOP_REPLICA: ApiHandler(lambda apis: apis.handle_stop_replica_request, 0, 0),
         ApiKeys.UPDATE_METADATA: ApiHandler(lambda apis: apis.handle_update_metadata_request, 0, 4),
         ApiKeys.CONTROLLED_SHUTDOWN: ApiHandler(lambda apis: apis.handle_controlled_shutdown_request, 0, 1),
-        ApiKeys.FIND_COORDINATOR: ApiHandler(lambda apis: apis.handle_find_coordinator_request, 0, 0),
+        ApiKeys.OFFSET_COMMIT: ApiHandler(lambda apis: apis.handle_offset_commit_request, 0, 8),
+        ApiKeys.OFFSET_FETCH: ApiHandler(lambda apis: apis.handle_offset_fetch_request, 0, 7),
+        ApiKeys.FIND_COORDINATOR: ApiHandler(lambda apis: apis.handle_find_coordinator_request, 0, 3),
+        ApiKeys.JOIN_GROUP: ApiHandler(lambda apis: apis.handle_join_group_request, 0, 7),
+        ApiKeys.HEARTBEAT: ApiHandler(lambda apis: apis.handle_heartbeat_request, 0, 4),
+        ApiKeys.LEAVE_GROUP: ApiHandler(lambda apis: apis.handle_leave_group_request, 0, 4),
+        ApiKeys.SYNC_GROUP: ApiHandler(lambda apis: apis.handle_sync_group_request, 0, 5),
+        ApiKeys.DESCRIBE_GROUPS: ApiHandler(lambda apis: apis.handle_describe_group_request, 0, 5),
+        ApiKeys.LIST_GROUPS: ApiHandler(lambda apis: apis.handle_list_groups_request, 0, 3),
         ApiKeys.API_VERSIONS: ApiHandler(lambda apis: apis.handle_api_versions_request, 0, 3),
         ApiKeys.CREATE_TOPICS: ApiHandler(lambda apis: apis.handle_create_topics_request, 0, 2),
         ApiKeys.DELETE_TOPICS: ApiHandler(lambda apis: apis.handle_delete_topics_request, 0, 1),
         ApiKeys.DELETE_RECORDS: ApiHandler(lambda apis: apis.handle_delete_records_request, 0, 0),
-        ApiKeys.INIT_PRODUCER_ID: ApiHandler(lambda apis: apis.handle_init_producer_id_request, 0, 0),
+        ApiKeys.INIT_PRODUCER_ID: ApiHandler(lambda apis: apis.handle_init_producer_id_request, 0, 3),
         ApiKeys.OFFSET_FOR_LEADER_EPOCH: ApiHandler(lambda apis: apis.handle_offset_for_leader_epoch_request, 0, 3),
+        ApiKeys.ADD_PARTITIONS_TO_TXN: ApiHandler(lambda apis: apis.handle_add_partition_to_txn_request, 0, 1),
+        ApiKeys.ADD_OFFSETS_TO_TXN: ApiHandler(lambda apis: apis.handle_add_offsets_to_txn_request, 0, 1),
+        ApiKeys.END_TXN: ApiHandler(lambda apis: apis.handle_end_txn_request, 0, 1),
+        ApiKeys.WRITE_TXN_MARKERS: ApiHandler(lambda apis: apis.handle_write_txn_markers_request, 0, 0),
+        ApiKeys.TXN_OFFSET_COMMIT: ApiHandler(lambda apis: apis.handle_txn_offset_commit_request, 0, 3),
         ApiKeys.DESCRIBE_CONFIGS: ApiHandler(lambda apis: apis.handle_describe_configs_request, 0, 1),
         ApiKeys.ALTER_CONFIGS: ApiHandler(lambda apis: apis.handle_alter_configs_request, 0, 0),
         ApiKeys.DESCRIBE_LOG_DIRS: ApiHandler(lambda apis: apis.handle_describe_log_dirs_request, 0, 0),
         ApiKeys.CREATE_PARTITIONS: ApiHandler(lambda apis: apis.handle_create_partitions_request, 0, 0),
+        ApiKeys.DELETE_GROUPS: ApiHandler(lambda apis: apis.handle_delete_groups_request, 0, 2),
+        ApiKeys.OFFSET_DELETE: ApiHandler(lambda apis: apis.handle_offset_delete_request, 0, 0),
     }
 
     def __init__(
@@ -89,7 +106,7 @@ class KafkaApis(ApiRequestHandler, Logging):
         request_channel: RequestChannel,
         replica_manager: ReplicaManager,
         admin_manager: AdminManager,
-        group_coordinator: object | None,
+        group_coordinator: GroupCoordinator,
         txn_coordinator: TransactionCoordinator,
         controller: KafkaController,
         zk_client: KafkaZkClient,
@@ -157,10 +174,17 @@ class KafkaApis(ApiRequestHandler, Logging):
             metadata_cache,
             cluster_id,
             api_version_manager,
+            group_coordinator,
+            txn_coordinator,
         )
         self.admin = KafkaApisAdmin(ident, auth, helper, replica_manager, admin_manager, controller, metadata_cache)
-        self.cluster = KafkaApisCluster(ident, auth, helper, replica_manager, admin_manager, controller)
-        self.transactions = KafkaApisTransactions(ident, auth, helper, txn_coordinator)
+        self.cluster = KafkaApisCluster(
+            ident, auth, helper, replica_manager, admin_manager, controller, group_coordinator, txn_coordinator
+        )
+        self.groups = KafkaApisGroups(ident, auth, helper, group_coordinator, zk_client, config, metadata_cache, time)
+        self.transactions = KafkaApisTransactions(
+            ident, auth, helper, txn_coordinator, group_coordinator, replica_manager, config, metadata_cache, time
+        )
         # the names that 1.1.1 has for them here
         self.handle_produce_request: Handler = self.records.handle_produce_request
         self.handle_fetch_request: Handler = self.records.handle_fetch_request
@@ -180,7 +204,22 @@ class KafkaApis(ApiRequestHandler, Logging):
         self.handle_stop_replica_request: Handler = self.cluster.handle_stop_replica_request
         self.handle_update_metadata_request: Handler = self.cluster.handle_update_metadata_request
         self.handle_controlled_shutdown_request: Handler = self.cluster.handle_controlled_shutdown_request
+        self.handle_join_group_request: Handler = self.groups.handle_join_group_request
+        self.handle_sync_group_request: Handler = self.groups.handle_sync_group_request
+        self.handle_heartbeat_request: Handler = self.groups.handle_heartbeat_request
+        self.handle_leave_group_request: Handler = self.groups.handle_leave_group_request
+        self.handle_offset_commit_request: Handler = self.groups.handle_offset_commit_request
+        self.handle_offset_fetch_request: Handler = self.groups.handle_offset_fetch_request
+        self.handle_describe_group_request: Handler = self.groups.handle_describe_group_request
+        self.handle_list_groups_request: Handler = self.groups.handle_list_groups_request
+        self.handle_delete_groups_request: Handler = self.groups.handle_delete_groups_request
+        self.handle_offset_delete_request: Handler = self.groups.handle_offset_delete_request
         self.handle_init_producer_id_request: Handler = self.transactions.handle_init_producer_id_request
+        self.handle_add_partition_to_txn_request: Handler = self.transactions.handle_add_partition_to_txn_request
+        self.handle_add_offsets_to_txn_request: Handler = self.transactions.handle_add_offsets_to_txn_request
+        self.handle_end_txn_request: Handler = self.transactions.handle_end_txn_request
+        self.handle_write_txn_markers_request: Handler = self.transactions.handle_write_txn_markers_request
+        self.handle_txn_offset_commit_request: Handler = self.transactions.handle_txn_offset_commit_request
         self._handlers: dict[ApiKeys, Handler] = {key: handler.of(self) for key, handler in self.HANDLERS.items()}
 
     def handle(self, request: Request, request_local: RequestLocal | None = None) -> None:

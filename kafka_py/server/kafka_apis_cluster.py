@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from kafka_py.common.internals.topic import Topic
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.controlled_shutdown_request import ControlledShutdownRequest
 from kafka_py.common.requests.controlled_shutdown_response import ControlledShutdownResponse
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
     from kafka_py.cluster.partition import Partition
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.controller.kafka_controller import KafkaController
+    from kafka_py.coordinator.group.group_coordinator import GroupCoordinator
+    from kafka_py.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafka_py.network.request_channel import Request
     from kafka_py.server.admin_manager import AdminManager
     from kafka_py.server.auth_helper import AuthHelper
@@ -48,6 +51,8 @@ class KafkaApisCluster(Logging):
         replica_manager: ReplicaManager,
         admin_manager: AdminManager,
         controller: KafkaController,
+        group_coordinator: GroupCoordinator,
+        txn_coordinator: TransactionCoordinator,
     ) -> None:
         self.log_ident = log_ident
         self._auth_helper = auth_helper
@@ -55,6 +60,8 @@ class KafkaApisCluster(Logging):
         self._replica_manager = replica_manager
         self._admin_manager = admin_manager
         self._controller = controller
+        self._group_coordinator = group_coordinator
+        self._txn_coordinator = txn_coordinator
 
     def handle_leader_and_isr_request(self, request: Request) -> None:
         """Become leader or follower of partitions."""
@@ -76,15 +83,29 @@ class KafkaApisCluster(Logging):
     ) -> None:
         """Runs under the replica state change lock, so that coordinators see changes in their order."""
         for partition in updated_leaders:
-            self.debug("Leading %s from now on", partition.topic)
+            if partition.topic == Topic.GROUP_METADATA_TOPIC_NAME:
+                self._group_coordinator.handle_group_immigration(partition.partition_id)
+            elif partition.topic == Topic.TRANSACTION_STATE_TOPIC_NAME:
+                self._txn_coordinator.handle_txn_immigration(partition.partition_id, partition.get_leader_epoch)
         for partition in updated_followers:
-            self.debug("Following the leader of %s from now on", partition.topic)
+            self._resign(partition.topic_partition, partition.get_leader_epoch)
+
+    def _resign(self, topic_partition: TopicPartition, leader_epoch: int | None) -> None:
+        """Let the coordinator of a partition's groups or transactions forget them; an epoch is not always told."""
+        if topic_partition.topic == Topic.GROUP_METADATA_TOPIC_NAME:
+            self._group_coordinator.handle_group_emigration(topic_partition.partition)
+        elif topic_partition.topic == Topic.TRANSACTION_STATE_TOPIC_NAME:
+            self._txn_coordinator.handle_txn_emigration(topic_partition.partition, leader_epoch)
 
     def handle_stop_replica_request(self, request: Request) -> None:
         """Stop following partitions, and delete them if asked to."""
         stop_replica_request = request.body(StopReplicaRequest)
         if self._auth_helper.authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
             result, error = self._replica_manager.stop_replicas(stop_replica_request)
+            # A replica that is moved away gets no LeaderAndIsr: it may have been the leader's.
+            for tp, stopped in result.items():
+                if stopped is Errors.NONE and stop_replica_request.delete_partitions:
+                    self._resign(tp, None)
             self._request_helper.send_response_exempt_throttle(request, StopReplicaResponse(error, result))
         else:
             refused: dict[TopicPartition, Errors] = dict.fromkeys(
@@ -103,7 +124,11 @@ class KafkaApisCluster(Logging):
                 request, lambda _: UpdateMetadataResponse(Errors.CLUSTER_AUTHORIZATION_FAILED)
             )
             return
-        self._replica_manager.maybe_update_metadata_cache(request.header.correlation_id, update_request)
+        deleted_partitions = self._replica_manager.maybe_update_metadata_cache(
+            request.header.correlation_id, update_request
+        )
+        if deleted_partitions:
+            self._group_coordinator.handle_deleted_partitions(deleted_partitions)
         if self._admin_manager.has_delayed_topic_operations:
             self._admin_manager.try_complete_delayed_metadata()
             for topic in {tp.topic: None for tp in update_request.partition_states()}:

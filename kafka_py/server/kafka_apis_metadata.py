@@ -26,6 +26,7 @@ from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
+from kafka_py.server.kafka_config_keys import KafkaConfigKeys as K
 from kafka_py.utils.logging import Logging
 from kafka_py.zk.admin_zk_client import AdminZkClient
 
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
     from kafka_py.common.network.listener_name import ListenerName
     from kafka_py.common.requests.abstract_response import AbstractResponse
     from kafka_py.controller.kafka_controller import KafkaController
+    from kafka_py.coordinator.group.group_coordinator import GroupCoordinator
+    from kafka_py.coordinator.transaction.transaction_coordinator import TransactionCoordinator
     from kafka_py.network.request_channel import Request
     from kafka_py.server.admin_manager import AdminManager
     from kafka_py.server.api_version_manager import ApiVersionManager
@@ -60,6 +63,8 @@ class KafkaApisMetadata(Logging):
         metadata_cache: MetadataCache,
         cluster_id: str,
         api_version_manager: ApiVersionManager | None,
+        group_coordinator: GroupCoordinator,
+        txn_coordinator: TransactionCoordinator,
     ) -> None:
         self.log_ident = log_ident
         self._auth_helper = auth_helper
@@ -71,7 +76,8 @@ class KafkaApisMetadata(Logging):
         self._metadata_cache = metadata_cache
         self._cluster_id = cluster_id
         self._api_version_manager = api_version_manager
-        self._told_of_coordinator = False  # volatile: request handlers; two at once tell it twice
+        self._group_coordinator = group_coordinator
+        self._txn_coordinator = txn_coordinator
 
     # -- Metadata ---------------------------------------------------------------------------------------------------
 
@@ -98,11 +104,28 @@ class KafkaApisMetadata(Logging):
         return MetadataResponse.TopicMetadata(error, topic, Topic.is_internal(topic), [])
 
     def _create_internal_topic(self, topic: str) -> MetadataResponse.TopicMetadata:
-        """Create a coordinator's topic, once there are enough brokers for it.
-
-        The coordinators themselves come later: until then no internal topic is created.
-        """
-        self.debug("Internal topic %s is not created before its coordinator exists", topic)
+        """Create a coordinator's topic, once there are as many brokers as it shall have replicas."""
+        config = self._config
+        if topic == Topic.GROUP_METADATA_TOPIC_NAME:
+            what, prop = "offsets", K.OFFSETS_TOPIC_REPLICATION_FACTOR_PROP
+            partitions, replicas = config.offsets_topic_partitions, config.offsets_topic_replication_factor
+            properties = self._group_coordinator.offsets_topic_configs
+        else:
+            what, prop = "transactions state", K.TRANSACTIONS_TOPIC_REPLICATION_FACTOR_PROP
+            partitions, replicas = config.transaction_topic_partitions, config.transaction_topic_replication_factor
+            properties = self._txn_coordinator.transaction_topic_configs
+        alive = len(self._metadata_cache.get_alive_brokers())
+        if alive >= replicas:
+            return self._create_topic(topic, partitions, replicas, properties)
+        self.error(
+            "Number of alive brokers '%d' does not meet the required replication factor '%d' for the %s topic "
+            "(configured via '%s'). This error can be ignored if the cluster is starting up and not all brokers are up "
+            "yet.",
+            alive,
+            replicas,
+            what,
+            prop,
+        )
         return MetadataResponse.TopicMetadata(Errors.COORDINATOR_NOT_AVAILABLE, topic, True, [])
 
     def _get_or_create_internal_topic(self, topic: str, listener_name: ListenerName) -> MetadataResponse.TopicMetadata:
@@ -244,45 +267,51 @@ class KafkaApisMetadata(Logging):
     # -- FindCoordinator --------------------------------------------------------------------------------------------
 
     def handle_find_coordinator_request(self, request: Request) -> None:
-        """Name the broker that coordinates a group or a transactional id: none, as long as there is no coordinator.
+        """Name the broker that coordinates a group or a transactional id: the leader of its partition.
 
-        Only version 0 is offered, which knows groups alone: who wants a coordinator of transactions is refused by its
-        own client, at once. Version 0 has to be there: librdkafka compresses with lz4 only for brokers that have it,
-        and its consumers that only assign() fail after any error but this.
+        The coordinator's topic is created when it is first asked for. InvalidRequestException for another kind.
         """
         find_request = request.body(FindCoordinatorRequest)
-        kind = find_request.coordinator_type()
+        key, kind = find_request.coordinator_key(), find_request.coordinator_type()
         if kind is FindCoordinatorRequest.CoordinatorType.GROUP:
             resource_type, topic = ResourceType.Group, Topic.GROUP_METADATA_TOPIC_NAME
+            partition = self._group_coordinator.partition_for(key)
         elif kind is FindCoordinatorRequest.CoordinatorType.TRANSACTION:
             resource_type, topic = ResourceType.TransactionalId, Topic.TRANSACTION_STATE_TOPIC_NAME
+            partition = self._txn_coordinator.partition_for(key)
         else:
             raise InvalidRequestException("Unknown coordinator type in FindCoordinator request")
-        resource = Resource(resource_type, find_request.coordinator_key())
-        if not self._auth_helper.authorize(request.session, Operation.Describe, resource):
+        if not self._auth_helper.authorize(request.session, Operation.Describe, Resource(resource_type, key)):
             exception = resource_type.error.exception()
             assert exception is not None
             self._request_helper.send_error_response_maybe_throttle(request, exception)
             return
         metadata = self._get_or_create_internal_topic(topic, request.context.listener_name)
-        self.debug("Coordinator topic %s: %s", topic, metadata.error)
-        if not self._told_of_coordinator:
-            self._told_of_coordinator = True
-            self.warn(
-                "Client %s asks for the coordinator of %s: this version has none, subscriptions and commits wait for "
-                "ever (only the first such client is told of)",
-                request.header.client_id,
-                find_request.coordinator_key(),
-            )
+        node = self._leader_of(metadata, partition, request.context.listener_name)
+        error = Errors.COORDINATOR_NOT_AVAILABLE if node is None else Errors.NONE
 
         def create_response(request_throttle_ms: int) -> AbstractResponse:
-            response_body = FindCoordinatorResponse(
-                Errors.COORDINATOR_NOT_AVAILABLE, Node.no_node(), request_throttle_ms
+            body = FindCoordinatorResponse(error, node or Node.no_node(), request_throttle_ms, error.message())
+            self.trace(
+                "Sending FindCoordinator response %s for correlation id %d to client %s.",
+                body,
+                request.header.correlation_id,
+                request.header.client_id,
             )
-            self._trace_response("FindCoordinator", response_body, request)
-            return response_body
+            return body
 
         self._request_helper.send_response_maybe_throttle(request, create_response)
+
+    def _leader_of(
+        self, metadata: MetadataResponse.TopicMetadata, partition: int, listener_name: ListenerName
+    ) -> Node | None:
+        """Where the partition's leader is, if the topic is there and the leader lives."""
+        if metadata.error is not Errors.NONE:
+            return None
+        found = next((p for p in metadata.partition_metadata if p.partition == partition), None)
+        if found is None or found.leader_id() < 0:
+            return None
+        return self._metadata_cache.get_alive_broker_node(found.leader_id(), listener_name)
 
     # -- ApiVersions ------------------------------------------------------------------------------------------------
 

@@ -109,7 +109,7 @@ class KafkaApisRecords(Logging):
         """Append what may be appended and answer when the acks are there."""
         produce_request = request.body(ProduceRequest)
         check = self._auth_helper.authorizer is not None
-        if check and not self._may_produce(request, produce_request):
+        if (check or produce_request.is_transactional()) and not self._may_produce(request, produce_request):
             return
         refused: ProduceStatus = {}
         authorized_request_info: dict[TopicPartition, MemoryRecords] = {}
@@ -200,10 +200,15 @@ class KafkaApisRecords(Logging):
             self._request_channel.send_response(request, ProduceResponse(status, bandwidth_throttle_time_ms), None)
 
     def _may_produce(self, request: Request, produce_request: ProduceRequest) -> bool:
-        """Whether the sender may write with its transactional or producer id; answers when it may not."""
+        """Whether the sender may write with its transactional or producer id; answers when it may not.
+
+        Records of a transaction without a transactional id are nobody's, whoever may do what.
+        """
         if produce_request.is_transactional():
-            resource = Resource(ResourceType.TransactionalId, produce_request.transactional_id() or "")
-            if not self._auth_helper.authorize(request.session, Operation.Write, resource):
+            transactional_id = produce_request.transactional_id()
+            if transactional_id is None or not self._auth_helper.authorize(
+                request.session, Operation.Write, Resource(ResourceType.TransactionalId, transactional_id)
+            ):
                 error = Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
                 self._request_helper.send_error_response_maybe_throttle(request, _exception(error))
                 return False

@@ -34,6 +34,7 @@ from kafka_py.common.security.scram.scram_mechanism import ScramMechanism
 from kafka_py.common.utils.app_info_parser import AppInfoParser
 from kafka_py.common.utils.time import Time
 from kafka_py.controller.kafka_controller import KafkaController
+from kafka_py.coordinator.group.group_coordinator import GroupCoordinator
 from kafka_py.coordinator.transaction.transaction_coordinator import TransactionCoordinator
 from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_manager import LogManager
@@ -105,8 +106,7 @@ class KafkaServer(KafkaMetricsGroup):
         answers or not: the controller is looked up in the metadata cache, as from 3.0 on (KAFKA-9189), and whoever
         waits for ZooKeeper's connection is told within zookeeper.connection.timeout.ms that it does not come. A log
         directory that takes no meta.properties goes offline, where Kafka exits.
-    Left out: notifyClusterListeners for KafkaMetricsReporters -- there are none; the group coordinator -- comes with
-        the group APIs
+    Left out: notifyClusterListeners for KafkaMetricsReporters -- there are none
     """
 
     MIN_INCREMENTAL_FETCH_SESSION_EVICTION_MS = 120000
@@ -129,7 +129,7 @@ class KafkaServer(KafkaMetricsGroup):
     token_manager: Any = None
     kafka_controller: KafkaController | None = None
     admin_manager: AdminManager | None = None
-    group_coordinator: Any = None
+    group_coordinator: GroupCoordinator | None = None
     transaction_coordinator: TransactionCoordinator | None = None
     authorizer: Authorizer | None = None
     fetch_manager: FetchManager | None = None
@@ -440,6 +440,10 @@ class KafkaServer(KafkaMetricsGroup):
         assert replica_manager is not None
         assert self.metrics is not None
         assert self.metadata_cache is not None
+        self.group_coordinator = GroupCoordinator.apply(
+            config, self.zk_client, self.replica_manager, self.time, self.metrics
+        )
+        self.group_coordinator.startup()
         self.transaction_coordinator = TransactionCoordinator.apply(
             config,
             replica_manager,
@@ -582,6 +586,7 @@ class KafkaServer(KafkaMetricsGroup):
         """The request processor of one plane."""
         assert self.replica_manager is not None
         assert self.admin_manager is not None
+        assert self.group_coordinator is not None
         assert self.transaction_coordinator is not None
         assert self.kafka_controller is not None
         assert self.metadata_cache is not None
@@ -751,6 +756,7 @@ class KafkaServer(KafkaMetricsGroup):
         self._stop(self.authorizer, lambda part: part.close())
         self._stop(self.admin_manager, lambda part: part.shutdown())
         self._stop(self.transaction_coordinator, lambda part: part.shutdown())
+        self._stop(self.group_coordinator, lambda part: part.shutdown())
         self._stop(self.token_manager, lambda part: part.shutdown())
         self._stop(self.replica_manager, lambda part: part.shutdown())
         self._stop(self.log_manager, lambda part: part.shutdown())

@@ -12,42 +12,35 @@ is committed, not while it is open, and never when it was aborted.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import pyarrow as pa
 
-from kafka_py.common.errors import KafkaException, SchemaException
+from kafka_py.clients.consumer.internals.consumer_protocol import ConsumerProtocol
+from kafka_py.common.errors import KafkaException
 from kafka_py.common.internals.topic import Topic
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import NULLABLE_BYTES, STRING
 from kafka_py.common.utils.time import Time
+from kafka_py.coordinator.group.group_metadata_records import (
+    CURRENT_GROUP_KEY_SCHEMA_VERSION,
+    GROUP_VALUE_SCHEMAS,
+    KEY_SCHEMAS,
+    read_offset_message_value,
+    versioned,
+)
 from kafka_py.coordinator.transaction.transaction_log import TXN_KEY_SCHEMAS, TXN_VALUE_SCHEMAS
 from kafka_py.coordinator.transaction.transaction_metadata import TransactionMetadata
 from kafka_py.spark.file_transport import FileTransport, SegmentRange
 from kafka_py.spark.jobs import frame_of
 from kafka_py.spark.layout import LogDirs, ReplicaDir, position_of, scan_headers, segment_files
 from kafka_py.spark.transport import ReadOptions
-from kafka_py.tools.message_parsers import (
-    ASSIGNMENT_V0,
-    CONSUMER_PROTOCOL_TYPE,
-    GROUP_METADATA_KEY_SCHEMA,
-    GROUP_VALUE_SCHEMAS,
-    OFFSET_COMMIT_KEY_SCHEMA,
-    OFFSET_VALUE_SCHEMAS,
-)
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from kafka_py.common.protocol.types.struct import Struct
 
-SUBSCRIPTION_V0 = Schema(Field("topics", ArrayOf(STRING)), Field("user_data", NULLABLE_BYTES))
-_OFFSET_TOPIC_KEYS = {0: OFFSET_COMMIT_KEY_SCHEMA, 1: OFFSET_COMMIT_KEY_SCHEMA, 2: GROUP_METADATA_KEY_SCHEMA}
-_GROUP_KEY_VERSION = 2
 DEFAULT_OFFSETS_RETENTION_MS = 24 * 60 * 60 * 1000  # offsets.retention.minutes
 _END_OF_YEAR_9999_MS = 253_402_300_799_999
 _WHOLE = 1 << 62  # bytes of a piece: one task reads a partition from end to end
@@ -208,23 +201,26 @@ def consumer_offset_rows(
     """Rows of CONSUMER_OFFSETS_SCHEMA: what the groups have committed, without what has expired at ``now_ms``.
 
     Keys of versions 0 and 1 mean the same. A value of version 0 does not say when it expires: ``retention_ms`` after
-    the commit. Raises KafkaException for a version that Kafka 1.1.1 does not know, SchemaException for broken bytes.
+    the commit. From version 2 on that depends on the group (KIP-211), and nothing is left out.
+    Raises KafkaException for a version that nobody knows, SchemaException for broken bytes.
     """
     offsets: dict[tuple[str, str, int], Row] = {}
     for key, data in newest:
-        version, name = _versioned(_OFFSET_TOPIC_KEYS, key, "offset message key")
-        if version == _GROUP_KEY_VERSION:
+        version, name = versioned(KEY_SCHEMAS, key, "offset message key")
+        if version == CURRENT_GROUP_KEY_SCHEMA_VERSION:
             continue
         partition = name.get("group"), name.get("topic"), name.get("partition")
         offsets.pop(partition, None)
         if data is None:
             continue
-        version, value = _versioned(OFFSET_VALUE_SCHEMAS, data, "offset message value")
-        committed = value.get("timestamp" if version == 0 else "commit_timestamp")
-        expires = committed + retention_ms if version == 0 else value.get("expire_timestamp")
-        if expires >= now_ms:
-            stamps = _microseconds(committed), _microseconds(expires)
-            offsets[partition] = (*partition, value.get("offset"), value.get("metadata"), *stamps)
+        committed = read_offset_message_value(data)
+        assert committed is not None  # there is a value
+        expires = committed.expire_timestamp
+        if expires is None and int.from_bytes(data[:2], "big") == 0:
+            expires = committed.commit_timestamp + retention_ms
+        if expires is None or expires >= now_ms:
+            stamps = _microseconds(committed.commit_timestamp), None if expires is None else _microseconds(expires)
+            offsets[partition] = (*partition, committed.offset, committed.metadata, *stamps)
     return list(offsets.values())
 
 
@@ -235,10 +231,10 @@ def group_metadata_rows(newest: Iterable[tuple[bytes, bytes | None]]) -> list[Ro
     """
     rows = []
     for key, data in newest:
-        key_version, name = _versioned(_OFFSET_TOPIC_KEYS, key, "offset message key")
-        if key_version != _GROUP_KEY_VERSION or data is None:
+        key_version, name = versioned(KEY_SCHEMAS, key, "offset message key")
+        if key_version != CURRENT_GROUP_KEY_SCHEMA_VERSION or data is None:
             continue
-        version, value = _versioned(GROUP_VALUE_SCHEMAS, data, "group metadata message value")
+        version, value = versioned(GROUP_VALUE_SCHEMAS, data, "group metadata message value")
         protocol_type = value.get("protocol_type")
         members = [_member(member, version, protocol_type) for member in value.get("members")]
         state = "Stable" if members else "Empty"
@@ -276,10 +272,10 @@ def transaction_rows(newest: Iterable[tuple[bytes, bytes | None]]) -> list[Row]:
     """
     rows = []
     for key, data in newest:
-        transactional_id = _versioned(TXN_KEY_SCHEMAS, key, "transaction log message key")[1].get("transactional_id")
+        transactional_id = versioned(TXN_KEY_SCHEMAS, key, "transaction log message key")[1].get("transactional_id")
         if data is None:
             continue
-        value = _versioned(TXN_VALUE_SCHEMAS, data, "transaction log message value")[1]
+        value = versioned(TXN_VALUE_SCHEMAS, data, "transaction log message value")[1]
         rows.append(
             (
                 transactional_id,
@@ -306,12 +302,12 @@ def _member(member: Struct, version: int, protocol_type: str) -> dict[str, Any]:
     subscription, assignment = bytes(member.get("subscription")), bytes(member.get("assignment"))
     session_timeout = member.get("session_timeout")
     decoded: dict[str, Any] = {"subscription": None, "assignment": None}
-    if protocol_type == CONSUMER_PROTOCOL_TYPE:
+    if protocol_type == ConsumerProtocol.PROTOCOL_TYPE:
         if subscription:
-            decoded["subscription"] = _consumer_protocol(SUBSCRIPTION_V0, subscription).get("topics")
+            decoded["subscription"] = ConsumerProtocol.deserialize_subscription_v0(subscription).topics
         if assignment:  # members of a group that is still settling have none
-            given = _consumer_protocol(ASSIGNMENT_V0, assignment).get("topic_partitions")
-            decoded["assignment"] = _partitions(given, "partitions")
+            given = ConsumerProtocol.deserialize_assignment(assignment).partitions
+            decoded["assignment"] = [{"topic": tp.topic, "partition": tp.partition} for tp in given]
     return {
         "memberId": member.get("member_id"),
         "clientId": member.get("client_id"),
@@ -326,21 +322,6 @@ def _member(member: Struct, version: int, protocol_type: str) -> dict[str, Any]:
 
 def _partitions(entries: Iterable[Struct], ids: str) -> list[dict[str, Any]]:
     return [{"topic": entry.get("topic"), "partition": p} for entry in entries for p in entry.get(ids)]
-
-
-def _consumer_protocol(schema: Schema, data: bytes) -> Struct:
-    """A consumer's subscription or assignment; versions to come are read as version 0, as clients do."""
-    if int.from_bytes(data[:2], "big", signed=True) < 0:
-        raise SchemaException(f"Unsupported subscription version: {int.from_bytes(data[:2], 'big', signed=True)}")
-    return schema.read(data, 2)
-
-
-def _versioned(schemas: Mapping[int, Schema], data: bytes, what: str) -> tuple[int, Struct]:
-    """(version, struct) of bytes that begin with the version of their schema."""
-    version = int.from_bytes(data[:2], "big", signed=True)
-    if len(data) < 2 or version not in schemas:
-        raise KafkaException(f"Unknown {what} schema version {version}")
-    return version, schemas[version].read(data, 2)
 
 
 def _microseconds(milliseconds: int) -> int | None:

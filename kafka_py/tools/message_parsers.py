@@ -2,8 +2,7 @@
 
 Mirrors: core/src/main/scala/kafka/tools/DumpLogSegments.scala @ 1.1.1 (MessageParser and its three classes)
 
-The schemas are those of kafka.coordinator.group.GroupMetadataManager and
-org.apache.kafka.clients.consumer.internals.ConsumerProtocol @ 1.1.1; transactions have theirs in TransactionLog.
+Read next: coordinator/group/group_metadata_records.py and coordinator/transaction/transaction_log.py (the bytes)
 """
 
 from __future__ import annotations
@@ -11,19 +10,16 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, Any
 
-from kafka_py.common.errors import KafkaException, SchemaException
-from kafka_py.common.protocol.types.array_of import ArrayOf
-from kafka_py.common.protocol.types.field import Field
-from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.type import (
-    BYTES,
-    INT32,
-    INT64,
-    NULLABLE_BYTES,
-    NULLABLE_STRING,
-    STRING,
-)
+from kafka_py.clients.consumer.internals.consumer_protocol import ConsumerProtocol
+from kafka_py.common.errors import KafkaException
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.coordinator.group.group_metadata_records import (
+    CURRENT_OFFSET_KEY_SCHEMA_VERSION,
+    GROUP_VALUE_SCHEMAS,
+    KEY_SCHEMAS,
+    OFFSET_VALUE_SCHEMAS,
+    versioned,
+)
 from kafka_py.coordinator.transaction.transaction_log import TXN_KEY_SCHEMAS, TXN_VALUE_SCHEMAS
 from kafka_py.coordinator.transaction.transaction_metadata import TransactionMetadata
 from kafka_py.utils.json import Json
@@ -34,53 +30,6 @@ if TYPE_CHECKING:
     from kafka_py.serializer.decoder import Decoder
 
 Parsed = tuple[Any, Any]
-
-OFFSET_COMMIT_KEY_SCHEMA = Schema(Field("group", STRING), Field("topic", STRING), Field("partition", INT32))
-GROUP_METADATA_KEY_SCHEMA = Schema(Field("group", STRING))
-OFFSET_VALUE_SCHEMAS = {
-    0: Schema(Field("offset", INT64), Field("metadata", STRING, "", ""), Field("timestamp", INT64)),
-    1: Schema(
-        Field("offset", INT64),
-        Field("metadata", STRING, "", ""),
-        Field("commit_timestamp", INT64),
-        Field("expire_timestamp", INT64),
-    ),
-}
-MEMBER_METADATA_V0 = Schema(
-    Field("member_id", STRING),
-    Field("client_id", STRING),
-    Field("client_host", STRING),
-    Field("session_timeout", INT32),
-    Field("subscription", BYTES),
-    Field("assignment", BYTES),
-)
-MEMBER_METADATA_V1 = Schema(
-    Field("member_id", STRING),
-    Field("client_id", STRING),
-    Field("client_host", STRING),
-    Field("rebalance_timeout", INT32),
-    Field("session_timeout", INT32),
-    Field("subscription", BYTES),
-    Field("assignment", BYTES),
-)
-GROUP_VALUE_SCHEMAS = {
-    version: Schema(
-        Field("protocol_type", STRING),
-        Field("generation", INT32),
-        Field("protocol", NULLABLE_STRING),
-        Field("leader", NULLABLE_STRING),
-        Field("members", ArrayOf(member)),
-    )
-    for version, member in enumerate((MEMBER_METADATA_V0, MEMBER_METADATA_V1))
-}
-ASSIGNMENT_V0 = Schema(
-    Field(
-        "topic_partitions",
-        ArrayOf(Schema(Field("topic", STRING), Field("partitions", ArrayOf(INT32)))),
-    ),
-    Field("user_data", NULLABLE_BYTES),
-)
-CONSUMER_PROTOCOL_TYPE = "consumer"
 
 
 class MessageParser(ABC):
@@ -121,11 +70,11 @@ class TransactionLogMessageParser(MessageParser):
 
     def parse(self, record: Record) -> Parsed:
         """Raises KafkaException for a version that nobody knows."""
-        key = _versioned(TXN_KEY_SCHEMAS, record.key(), "transaction log message key")[1]
+        key = versioned(TXN_KEY_SCHEMAS, record.key(), "transaction log message key")[1]
         transactional_id = f"transactionalId={key.get('transactional_id')}"
         if not record.has_value():
             return transactional_id, None
-        value = _versioned(TXN_VALUE_SCHEMAS, record.value(), "transaction log message value")[1]
+        value = versioned(TXN_VALUE_SCHEMAS, record.value(), "transaction log message value")[1]
         state = TransactionMetadata.byte_to_state(value.get("transaction_status"))
         partitions = ", ".join(
             str(TopicPartition(entry.get("topic"), partition))
@@ -152,9 +101,8 @@ class OffsetsMessageParser(MessageParser):
             return None, None
         if not record.has_key():
             raise KafkaException("Failed to decode message using offset topic decoder (message had a missing key)")
-        schemas = {0: OFFSET_COMMIT_KEY_SCHEMA, 1: OFFSET_COMMIT_KEY_SCHEMA, 2: GROUP_METADATA_KEY_SCHEMA}
-        version, key = _versioned(schemas, record.key(), "offset message key")
-        if version <= 1:
+        version, key = versioned(KEY_SCHEMAS, record.key(), "offset message key")
+        if version <= CURRENT_OFFSET_KEY_SCHEMA_VERSION:
             return self._parse_offsets(key, record.value())
         return self._parse_group_metadata(key.get("group"), record.value())
 
@@ -165,14 +113,14 @@ class OffsetsMessageParser(MessageParser):
 
     @staticmethod
     def _parse_offsets(key: Struct, payload: Any) -> Parsed:
-        value = _versioned(OFFSET_VALUE_SCHEMAS, payload, "offset message value")[1]
+        value = versioned(OFFSET_VALUE_SCHEMAS, payload, "offset message value")[1]
         offset, metadata = value.get("offset"), value.get("metadata")
         key_string = f"offset::{key.get('group')}:{key.get('topic')}:{key.get('partition')}"
         return key_string, f"{offset}:{metadata}" if metadata else str(offset)
 
     @classmethod
     def _parse_group_metadata(cls, group_id: str, payload: Any) -> Parsed:
-        group = _versioned(GROUP_VALUE_SCHEMAS, payload, "group metadata message value")[1]
+        group = versioned(GROUP_VALUE_SCHEMAS, payload, "group metadata message value")[1]
         protocol_type = group.get("protocol_type")
         members = ",".join(cls._assignment(member, protocol_type) for member in group.get("members"))
         return Json.encode_as_string({"metadata": group_id}), Json.encode_as_string(
@@ -189,24 +137,9 @@ class OffsetsMessageParser(MessageParser):
         member_id = member.get("member_id")
         data = bytes(member.get("assignment"))
         # A group that is still settling has members without an assignment.
-        if protocol_type != CONSUMER_PROTOCOL_TYPE or not data:
+        if protocol_type != ConsumerProtocol.PROTOCOL_TYPE or not data:
             return f"{member_id}={cls._hex(data)}"
-        if int.from_bytes(data[:2], "big", signed=True) < 0:
-            raise SchemaException(f"Unsupported subscription version: {data[:2].hex()}")
-        assignment = ASSIGNMENT_V0.read(data[2:])
-        partitions = ", ".join(
-            str(TopicPartition(entry.get("topic"), partition))
-            for entry in assignment.get("topic_partitions")
-            for partition in entry.get("partitions")
-        )
-        user_data = cls._hex(bytes(assignment.get("user_data") or b""))
+        assignment = ConsumerProtocol.deserialize_assignment(data)
+        partitions = ", ".join(map(str, assignment.partitions))
+        user_data = cls._hex(bytes(assignment.user_data or b""))
         return f"{member_id}=[{partitions}]" + (f":{user_data}" if user_data else "")
-
-
-def _versioned(schemas: dict[int, Schema], data: Any, what: str) -> tuple[int, Struct]:
-    """(version, struct) of bytes that begin with the version of their schema."""
-    data = bytes(data or b"")
-    version = int.from_bytes(data[:2], "big", signed=True)
-    if version not in schemas:
-        raise KafkaException(f"Unknown {what} schema version {version}")
-    return version, schemas[version].read(data[2:])

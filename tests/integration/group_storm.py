@@ -30,8 +30,8 @@ from kafka_py.common.requests.sync_group_request import SyncGroupRequest
 from tests.integration.wire import Connection, request
 
 HEARTBEAT_S = 0.2
-SESSION_TIMEOUT_MS = 6_000
-REBALANCE_TIMEOUT_MS = 10_000
+SESSION_TIMEOUT_MS = 1_500
+REBALANCE_TIMEOUT_MS = 3_000
 STUCK_S = 60.0  # longer than a broker's death, its session, an election and the loading of the group together
 T = TypeVar("T")
 # the coordinator is elsewhere, or not there yet

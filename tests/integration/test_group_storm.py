@@ -28,6 +28,7 @@ PROPERTIES = {
     "offsets.topic.num.partitions": "5",
     "offsets.topic.replication.factor": "3",
     "group.initial.rebalance.delay.ms": "100",
+    "group.min.session.timeout.ms": "500",
     "num.partitions": "1",
 }
 
@@ -107,7 +108,7 @@ def test_members_come_and_go_while_coordinators_die(tmp_path: pathlib.Path, seed
             kill_every = max(SECONDS / 3, 12)
             next_kill, end = time.monotonic() + kill_every, time.monotonic() + SECONDS
             while time.monotonic() < end:
-                time.sleep(storm.random.uniform(0.1, 0.8))
+                time.sleep(storm.random.uniform(0.2, 2.0))
                 storm.change()
                 storm.check()
                 if time.monotonic() > next_kill:

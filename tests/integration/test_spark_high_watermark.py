@@ -159,7 +159,7 @@ def begin_transaction(leader: LocalBroker, values: Values) -> None:
     records = b"".join(wire.record(value, i) for i, value in enumerate(written))
     batch = wire.batch(records, IN_TRANSACTION, attributes=TRANSACTIONAL, producer=(7, 0, 0))
     with wire.Connection(leader) as connection:
-        answer = connection.call(wire.PRODUCE, 5, wire.produce(TOPIC.encode(), batch, UNDECIDED))
+        answer = connection.call(wire.PRODUCE, 5, wire.produce(TOPIC.encode(), batch, UNDECIDED, transaction=b"x"))
     assert wire.codes(answer) == [0]
     values[UNDECIDED] += written
 

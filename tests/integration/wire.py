@@ -87,12 +87,19 @@ def request(api: int, version: int, body: bytes, correlation: int = 1, client: b
 
 
 def produce(
-    topic: bytes, records: bytes | None, partition: int = 0, *, version: int = 5, acks: int = -1, more: bytes = b""
+    topic: bytes,
+    records: bytes | None,
+    partition: int = 0,
+    *,
+    version: int = 5,
+    acks: int = -1,
+    more: bytes = b"",
+    transaction: bytes | None = None,
 ) -> bytes:
     """A body with one record set; ``more`` is put behind it, as further partitions of the topic."""
     count = 1 + (1 if more else 0)
     partitions = i32(count) + i32(partition) + blob(records) + more
-    transactional_id = string(None) if version >= 3 else b""
+    transactional_id = string(transaction) if version >= 3 else b""
     return transactional_id + i16(acks) + i32(5000) + array(string(topic) + partitions)
 
 

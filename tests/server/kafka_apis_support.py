@@ -96,12 +96,13 @@ class Apis:
             has_delayed_topic_operations=False, await_first_metadata=lambda answer: answer()
         )
         self.txn_coordinator = SimpleNamespace()
+        self.group_coordinator = SimpleNamespace()
         self.broker_topic_stats = BrokerTopicStats()
         self.apis = KafkaApis(
             cast("Any", self.channel),
             cast("Any", self.replica_manager),
             cast("Any", self.admin_manager),
-            None,
+            cast("Any", self.group_coordinator),
             cast("Any", self.txn_coordinator),
             cast("Any", self.controller),
             cast("Any", SimpleNamespace()),

@@ -14,7 +14,6 @@ from kafka_py.common.errors import (
     InvalidTopicException,
     NotLeaderForPartitionException,
     TopicExistsException,
-    UnsupportedVersionException,
 )
 from kafka_py.common.internals.fatal_exit_error import FatalExitError
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -28,7 +27,6 @@ from kafka_py.common.requests.controlled_shutdown_request import ControlledShutd
 from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
 from kafka_py.common.requests.delete_topics_request import DeleteTopicsRequest
 from kafka_py.common.requests.fetch_request import FetchRequest
-from kafka_py.common.requests.find_coordinator_request import FindCoordinatorRequest
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.list_offset_request import ListOffsetRequest
@@ -76,7 +74,7 @@ def test_api_versions_answers_the_table(apis: Apis) -> None:
     response = apis.handle(ApiVersionsRequest(version=1))
     offered = {v.api_key: (v.min_version, v.max_version) for v in response.api_versions}
     assert offered == {key.id: (h.min_version, h.max_version) for key, h in KafkaApis.HANDLERS.items()}
-    assert ApiKeys.JOIN_GROUP.id not in offered
+    assert ApiKeys.CREATE_ACLS.id not in offered
 
 
 def test_a_failing_handler_answers_with_an_error(apis: Apis, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -483,12 +481,6 @@ def test_what_auto_creation_runs_into(
     assert topic.error is error
 
 
-def test_internal_topics_are_not_created_without_a_coordinator(apis: Apis) -> None:
-    [topic] = apis.handle(metadata(4, ["__consumer_offsets"])).topic_metadata()
-    assert topic.error is Errors.INVALID_REPLICATION_FACTOR
-    assert topic.is_internal
-
-
 def test_nobody_learns_of_topics_it_may_not_see() -> None:
     apis = Apis(RecordingAuthorizer(Operation.Describe))
     apis.update_metadata("a")
@@ -560,25 +552,7 @@ def test_known_topics_are_deleted(apis: Apis) -> None:
     assert response.errors() == {"unknown": Errors.UNKNOWN_TOPIC_OR_PARTITION}
 
 
-# -- Coordinators ------------------------------------------------------------------------------------------------------
-
-
-def test_there_is_no_coordinator_yet_and_the_log_says_so_once(apis: Apis, caplog: pytest.LogCaptureFixture) -> None:
-    group = FindCoordinatorRequest.CoordinatorType.GROUP
-    for name in ("g", "h"):
-        response = apis.handle(FindCoordinatorRequest.Builder(group, name).build(0))
-        assert response.error() is Errors.COORDINATOR_NOT_AVAILABLE
-        assert response.node().is_empty()
-    (warning,) = (record.getMessage() for record in caplog.records if record.levelname == "WARNING")
-    assert "asks for the coordinator of g: this version has none" in warning
-
-
-def test_transactions_are_refused_by_the_client_itself() -> None:
-    """Of version 0 there is none for transactional ids; librdkafka's lz4 depends on that there is version 0."""
-    handler = KafkaApis.HANDLERS[ApiKeys.FIND_COORDINATOR]
-    assert (handler.min_version, handler.max_version) == (0, 0)
-    with pytest.raises(UnsupportedVersionException):
-        FindCoordinatorRequest.Builder(FindCoordinatorRequest.CoordinatorType.TRANSACTION, "t").build(0)
+# -- Producer ids ------------------------------------------------------------------------------------------------------
 
 
 def test_producer_ids(apis: Apis) -> None:

@@ -10,19 +10,25 @@ from typing import TYPE_CHECKING, Any
 import pyarrow as pa
 import pytest
 
+from kafka_py.clients.consumer.internals.consumer_protocol import ConsumerProtocol
 from kafka_py.common.errors import IllegalStateException, KafkaException, SchemaException
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.record.control_record_type import ControlRecordType
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
+from kafka_py.coordinator.group.group_metadata_records import (
+    GROUP_METADATA_KEY_SCHEMA,
+    GROUP_VALUE_SCHEMAS,
+    OFFSET_COMMIT_KEY_SCHEMA,
+    OFFSET_VALUE_SCHEMAS,
+)
 from kafka_py.coordinator.transaction.transaction_log import TXN_KEY_SCHEMAS, TXN_VALUE_SCHEMAS
 from kafka_py.spark.arrow_encoder import RecordBatchEncoder
 from kafka_py.spark.internal_topics import (
     CONSUMER_OFFSETS_SCHEMA,
     GROUP_METADATA_SCHEMA,
     LAG_SCHEMA,
-    SUBSCRIPTION_V0,
     TRANSACTIONS_SCHEMA,
     NewestRecords,
     consumer_offset_rows,
@@ -35,13 +41,6 @@ from kafka_py.spark.internal_topics import (
     to_arrow,
     transaction_rows,
     transactions,
-)
-from kafka_py.tools.message_parsers import (
-    ASSIGNMENT_V0,
-    GROUP_METADATA_KEY_SCHEMA,
-    GROUP_VALUE_SCHEMAS,
-    OFFSET_COMMIT_KEY_SCHEMA,
-    OFFSET_VALUE_SCHEMAS,
 )
 from tests.log.log_harness import Logs, as_leader, log_config
 
@@ -95,13 +94,13 @@ def group_value(version: int, protocol_type: str, members: list[Struct], **more:
 
 
 def subscription(*topics: str, version: int = 0) -> bytes:
-    return versioned(version, SUBSCRIPTION_V0, topics=list(topics), user_data=None)
+    return versioned(version, ConsumerProtocol.SUBSCRIPTION_V0, topics=list(topics), user_data=None)
 
 
 def assignment(**partitions: list[int]) -> bytes:
-    entry = ASSIGNMENT_V0.fields_by_name["topic_partitions"].definition.type.type  # type: ignore[attr-defined]
+    entry = ConsumerProtocol.ASSIGNMENT_V0.fields_by_name["topic_partitions"].definition.type.type  # type: ignore[attr-defined]
     entries = [struct(entry, topic=topic, partitions=ids) for topic, ids in partitions.items()]
-    return versioned(0, ASSIGNMENT_V0, topic_partitions=entries, user_data=b"x")
+    return versioned(0, ConsumerProtocol.ASSIGNMENT_V0, topic_partitions=entries, user_data=b"x")
 
 
 def txn_key(name: str) -> bytes:

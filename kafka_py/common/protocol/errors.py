@@ -1,6 +1,6 @@
 """The error codes of the protocol and the exceptions they stand for.
 
-Mirrors: clients/src/main/java/org/apache/kafka/common/protocol/Errors.java @ 1.1.1 (codes 72 to 87 as in 3.7.1)
+Mirrors: clients/src/main/java/org/apache/kafka/common/protocol/Errors.java @ 1.1.1 (codes 72 to 88 as in 3.7.1)
 Read next: common/errors.py
 """
 
@@ -357,6 +357,11 @@ class Errors:
     )
     INVALID_RECORD: ClassVar[Errors] = _error(
         87, errors.InvalidRecordException, "This record has failed the validation on broker and hence will be rejected."
+    )
+    UNSTABLE_OFFSET_COMMIT: ClassVar[Errors] = _error(
+        88,
+        errors.UnstableOffsetCommitException,
+        "There are unstable offsets that need to be cleared.",
     )
 
     def __init__(

@@ -92,8 +92,6 @@ class GroupCoordinator(Logging):
     Locks: the group's around each look at it and around the answer; before those of the GroupMetadataManager, of
         partitions and of logs. Delayed operations have the lock of their group, so that who completes them has it.
     Differs: what joins is in GroupJoins, what is about offsets in GroupOffsets.
-    Left out: validateGroup, validGroupId, joinError, shouldKeepMemberAlive -- have 2.5.1's names:
-        validate_group_status, JoinGroupResult.failed, should_complete_non_pending_heartbeat
     """
 
     NO_STATE = NO_STATE
@@ -453,7 +451,7 @@ class GroupCoordinator(Logging):
             return Errors.COORDINATOR_NOT_AVAILABLE, []
         manager = self.group_manager
         error = Errors.COORDINATOR_LOAD_IN_PROGRESS if manager.is_loading else _NONE
-        return error, [group.overview for group in manager.current_groups]
+        return error, [group.overview() for group in manager.current_groups]
 
     def handle_describe_group(self, group_id: str) -> tuple[Errors, GroupSummary]:
         """State, protocol and members of a group; one that is not here counts as dead."""
@@ -464,7 +462,7 @@ class GroupCoordinator(Logging):
         if group is None:
             return _NONE, self.DEAD_GROUP
         with group.lock:
-            return _NONE, group.summary
+            return _NONE, group.summary()
 
     def validate_group_status(self, group_id: str, api: ApiKeys) -> Errors | None:
         """Why requests for the group cannot be answered here now; None if they can."""
@@ -613,7 +611,8 @@ class GroupCoordinator(Logging):
                 )
 
     def on_complete_heartbeat(self) -> None:
-        """Nothing to do: that a heartbeat came in time is no event."""
+        """A session is not waited for any more; Kafka means to count these."""
+        self.trace("A heartbeat has come, or is not waited for any more")
 
     # -- Members that go
 
@@ -671,7 +670,8 @@ class GroupCoordinator(Logging):
             return group.has_all_members_joined and force_complete()
 
     def on_expire_join(self) -> None:
-        """Nothing to do: on_complete_join goes on without those that are missing."""
+        """A rebalance has gone on without those that are missing (on_complete_join); Kafka means to count these."""
+        self.debug("The time for members to join was up")
 
     def on_complete_join(self, group: GroupMetadata) -> None:
         """Begin the next generation with the members that have joined."""

@@ -104,7 +104,7 @@ class GroupJoins(Logging):
             return group.has(member_id) or group.size < self._group_config.group_max_size
         if group.has(member_id) and group.get(member_id).is_awaiting_join:
             return True
-        return group.size - len(group.not_yet_rejoined_members) < self._group_config.group_max_size
+        return group.num_awaiting < self._group_config.group_max_size
 
     def _turn_away(self, group: GroupMetadata, member_id: str) -> None:
         """Forget who is refused for want of room, so that the rebalance does not wait for it. Caller holds the lock."""

@@ -10,7 +10,7 @@ Read next: group_coordinator.py, which moves it; group_metadata_manager.py, whic
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping
 from typing import TYPE_CHECKING, ClassVar, NamedTuple, TypeVar
 
 from kafka_py.clients.consumer.internals.consumer_protocol import ConsumerProtocol
@@ -481,8 +481,8 @@ class GroupMetadata(Logging):
         """Whether who knows these protocols can join: one of them must be known to all members."""
         if self.is_(Empty):
             return bool(member_protocol_type) and bool(member_protocols)
-        return self.protocol_type == member_protocol_type and not member_protocols.isdisjoint(
-            self._candidate_protocols()
+        return self.protocol_type == member_protocol_type and any(
+            self._supported_protocols.get(protocol, 0) == len(self._members) for protocol in member_protocols
         )
 
     @property
@@ -692,7 +692,7 @@ class GroupMetadata(Logging):
         """Forget all that was committed; what that was."""
         return self.remove_offsets(list(self._offsets))
 
-    def remove_offsets(self, topic_partitions: Sequence[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
+    def remove_offsets(self, topic_partitions: Collection[TopicPartition]) -> dict[TopicPartition, OffsetAndMetadata]:
         """Forget what was committed for these, or is about to be; what that was."""
         removed = {}
         for topic_partition in topic_partitions:

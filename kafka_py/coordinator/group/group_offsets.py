@@ -174,7 +174,7 @@ class GroupOffsets(Logging):
     # -- Look-ups
 
     def handle_fetch_offsets(
-        self, group_id: str, require_stable: bool, partitions: Collection[TopicPartition] | None
+        self, group_id: str, require_stable: bool, partitions: Collection[TopicPartition] | None = None
     ) -> tuple[Errors, dict[TopicPartition, PartitionData]]:
         """The offsets of these partitions, None: of all. `require_stable`: an error where a transaction is open."""
         error = self._coordinator.validate_group_status(group_id, ApiKeys.OFFSET_FETCH)
@@ -196,15 +196,10 @@ class GroupOffsets(Logging):
                 group_errors[group_id] = error
             elif group is None:
                 group_errors[group_id] = self._gone(group_id)
+            elif self._die(group):
+                eligible.append(group)
             else:
-                with group.lock:
-                    if group.is_(Dead):
-                        group_errors[group_id] = self._gone(group_id)
-                    elif group.is_(Empty):
-                        group.transition_to(Dead)
-                        eligible.append(group)
-                    else:
-                        group_errors[group_id] = Errors.NON_EMPTY_GROUP
+                group_errors[group_id] = self._gone(group_id) if group.is_(Dead) else Errors.NON_EMPTY_GROUP
         if eligible:
             removed = self._group_manager.cleanup_group_metadata(eligible, lambda group: group.remove_all_offsets())
             deleted = [group.group_id for group in eligible]
@@ -216,8 +211,20 @@ class GroupOffsets(Logging):
             )
         return group_errors
 
+    @staticmethod
+    def _die(group: GroupMetadata) -> bool:
+        """Whether the group had no members, and is dead from now on."""
+        with group.lock:
+            if group.is_(Empty):
+                group.transition_to(Dead)
+                return True
+            return False
+
     def _gone(self, group_id: str) -> Errors:
-        """Deleted, or moved to another coordinator."""
+        """Deleted, or moved to another coordinator.
+
+        Caller holds no group's lock: whoever unloads a partition has the manager's and waits for that of the group.
+        """
         return Errors.GROUP_ID_NOT_FOUND if self._group_manager.group_not_exists(group_id) else Errors.NOT_COORDINATOR
 
     def handle_delete_offsets(
@@ -234,14 +241,13 @@ class GroupOffsets(Logging):
         if group is None:
             return self._gone(group_id), {}
         with group.lock:
-            if group.is_(Dead):
-                return self._gone(group_id), {}
-            if not group.is_(Empty) and not group.is_consumer_group:
-                # nobody knows what its members read
-                return Errors.NON_EMPTY_GROUP, {}
-            consumed = (
-                set() if group.is_(Empty) else {tp for tp in partitions if group.is_subscribed_to_topic(tp.topic)}
-            )
+            is_dead, has_members = group.is_(Dead), not group.is_(Empty)
+            knows_topics = group.is_consumer_group
+            consumed = {tp for tp in partitions if has_members and group.is_subscribed_to_topic(tp.topic)}
+        if is_dead:
+            return self._gone(group_id), {}
+        if has_members and not knows_topics:
+            return Errors.NON_EMPTY_GROUP, {}
         eligible = [tp for tp in partitions if tp not in consumed]
         partition_errors = {
             tp: Errors.GROUP_SUBSCRIBED_TO_TOPIC if tp in consumed else Errors.NONE for tp in partitions

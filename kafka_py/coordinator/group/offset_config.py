@@ -5,12 +5,14 @@ Mirrors: core/src/main/scala/kafka/coordinator/group/OffsetConfig.scala @ 1.1.1
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import ClassVar
 
 from kafka_py.common.record.compression_type import CompressionType
 
 
-class OffsetConfig(NamedTuple):
+@dataclass(frozen=True)
+class OffsetConfig:
     """How offsets are kept.
 
     `max_metadata_size`: bytes of text beside an offset; `load_buffer_size`: bytes read at a time when a partition of
@@ -22,16 +24,16 @@ class OffsetConfig(NamedTuple):
     Mirrors: kafka.coordinator.group.OffsetConfig
     """
 
-    DEFAULT_MAX_METADATA_SIZE = 4096
-    DEFAULT_LOAD_BUFFER_SIZE = 5 * 1024 * 1024
-    DEFAULT_OFFSET_RETENTION_MS = 24 * 60 * 60 * 1000
-    DEFAULT_OFFSETS_RETENTION_CHECK_INTERVAL_MS = 600_000
-    DEFAULT_OFFSETS_TOPIC_NUM_PARTITIONS = 50
-    DEFAULT_OFFSETS_TOPIC_SEGMENT_BYTES = 100 * 1024 * 1024
-    DEFAULT_OFFSETS_TOPIC_REPLICATION_FACTOR = 3
-    DEFAULT_OFFSETS_TOPIC_COMPRESSION_CODEC = CompressionType.NONE
-    DEFAULT_OFFSET_COMMIT_TIMEOUT_MS = 5000
-    DEFAULT_OFFSET_COMMIT_REQUIRED_ACKS = -1
+    DEFAULT_MAX_METADATA_SIZE: ClassVar[int] = 4096
+    DEFAULT_LOAD_BUFFER_SIZE: ClassVar[int] = 5 * 1024 * 1024
+    DEFAULT_OFFSET_RETENTION_MS: ClassVar[int] = 24 * 60 * 60 * 1000
+    DEFAULT_OFFSETS_RETENTION_CHECK_INTERVAL_MS: ClassVar[int] = 600_000
+    DEFAULT_OFFSETS_TOPIC_NUM_PARTITIONS: ClassVar[int] = 50
+    DEFAULT_OFFSETS_TOPIC_SEGMENT_BYTES: ClassVar[int] = 100 * 1024 * 1024
+    DEFAULT_OFFSETS_TOPIC_REPLICATION_FACTOR: ClassVar[int] = 3
+    DEFAULT_OFFSETS_TOPIC_COMPRESSION_CODEC: ClassVar[CompressionType] = CompressionType.NONE
+    DEFAULT_OFFSET_COMMIT_TIMEOUT_MS: ClassVar[int] = 5000
+    DEFAULT_OFFSET_COMMIT_REQUIRED_ACKS: ClassVar[int] = -1
 
     max_metadata_size: int = DEFAULT_MAX_METADATA_SIZE
     load_buffer_size: int = DEFAULT_LOAD_BUFFER_SIZE

@@ -21,6 +21,7 @@ from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.requests.transaction_result import TransactionResult
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.coordinator.coordinator_partition import partition_for_id
 from kafka_py.coordinator.transaction.transaction_log import TransactionLog, UnknownKey
 from kafka_py.coordinator.transaction.transaction_metadata import (
     Dead,
@@ -35,7 +36,6 @@ from kafka_py.message.compression_codec import UncompressedCodec
 from kafka_py.utils.concurrent import AtomicBoolean, ReentrantReadWriteLock
 from kafka_py.utils.logging import Logging
 from kafka_py.utils.pool import Pool
-from kafka_py.zk.scala_map_order import java_string_hash
 
 if TYPE_CHECKING:
     from kafka_py.common.metrics.metrics import Metrics
@@ -55,7 +55,6 @@ SendTxnMarkersCallback = Callable[
 ]
 ResponseCallback = Callable[[Errors], object]
 Transactions = Pool[str, TransactionMetadata]
-_INT_MIN = -(2**31)
 _MAX_TOMBSTONES_BYTES = 16384
 
 # What the log's errors mean for a producer, which speaks to a coordinator and not to a leader.
@@ -306,9 +305,7 @@ class TransactionStateManager(Logging):
 
     def partition_for(self, transactional_id: str) -> int:
         """The partition of the topic, whose leader coordinates the id."""
-        unsigned = java_string_hash(transactional_id)
-        signed = unsigned - (unsigned >> 31 << 32)
-        return (0 if signed == _INT_MIN else abs(signed)) % self._transaction_topic_partition_count
+        return partition_for_id(transactional_id, self._transaction_topic_partition_count)
 
     def _get_transaction_topic_partition_count(self) -> int:
         """As ZooKeeper has it, or as the topic will be created."""

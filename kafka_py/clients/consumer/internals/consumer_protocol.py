@@ -3,7 +3,6 @@
 The coordinator looks into it only to learn of which topics' offsets must not expire.
 
 Mirrors: clients/src/main/java/org/apache/kafka/clients/consumer/internals/ConsumerProtocol.java @ 1.1.1
-    (version 1 as in 2.5.1)
 """
 
 from __future__ import annotations
@@ -22,11 +21,10 @@ _VERSION_SIZE = 2
 
 
 class Subscription(NamedTuple):
-    """The topics a consumer wants, and what it has (version 1)."""
+    """The topics a consumer wants."""
 
     topics: list[str]
     user_data: bytes | None = None
-    owned_partitions: tuple[TopicPartition, ...] = ()
 
 
 class Assignment(NamedTuple):
@@ -39,21 +37,16 @@ class Assignment(NamedTuple):
 class ConsumerProtocol:
     """Reads subscriptions and assignments.
 
-    Bytes of a version to come are read as the newest known one, of which they are a continuation.
+    Later versions continue version 0, which is all that is read of them.
 
     Mirrors: org.apache.kafka.clients.consumer.internals.ConsumerProtocol
-    Left out: serializeSubscription, serializeAssignment, checkVersionCompatibility and the keys -- consumers are other
-        people's; nobody here writes these bytes
+    Left out: serializeSubscription, serializeAssignment, deserializeSubscription, checkVersionCompatibility --
+        consumers are other people's; nobody here writes these bytes, or reads what later versions of them add
     """
 
     PROTOCOL_TYPE: ClassVar[str] = "consumer"
     TOPIC_ASSIGNMENT_V0: ClassVar[Schema] = Schema(Field("topic", STRING), Field("partitions", ArrayOf(INT32)))
     SUBSCRIPTION_V0: ClassVar[Schema] = Schema(Field("topics", ArrayOf(STRING)), Field("user_data", NULLABLE_BYTES))
-    SUBSCRIPTION_V1: ClassVar[Schema] = Schema(
-        Field("topics", ArrayOf(STRING)),
-        Field("user_data", NULLABLE_BYTES),
-        Field("owned_partitions", ArrayOf(TOPIC_ASSIGNMENT_V0)),
-    )
     ASSIGNMENT_V0: ClassVar[Schema] = Schema(
         Field("topic_partitions", ArrayOf(TOPIC_ASSIGNMENT_V0)), Field("user_data", NULLABLE_BYTES)
     )
@@ -63,7 +56,7 @@ class ConsumerProtocol:
         """The version that the bytes begin with; SchemaException if there are none, or it is negative."""
         version = int.from_bytes(data[:_VERSION_SIZE], "big", signed=True)
         if len(data) < _VERSION_SIZE or version < 0:
-            raise SchemaException(f"Unsupported version of the consumer protocol: {bytes(data[:_VERSION_SIZE])!r}")
+            raise SchemaException(f"Unsupported subscription version: {version}")
         return version
 
     @classmethod
@@ -72,15 +65,6 @@ class ConsumerProtocol:
         cls.deserialize_version(data)
         struct = cls.SUBSCRIPTION_V0.read(data, _VERSION_SIZE)
         return Subscription(list(struct.get("topics")), struct.get("user_data"))
-
-    @classmethod
-    def deserialize_subscription(cls, data: bytes | memoryview) -> Subscription:
-        """A subscription of any version; SchemaException for what is none."""
-        if cls.deserialize_version(data) == 0:
-            return cls.deserialize_subscription_v0(data)
-        struct = cls.SUBSCRIPTION_V1.read(data, _VERSION_SIZE)
-        owned = tuple(_partitions(struct.get("owned_partitions")))
-        return Subscription(list(struct.get("topics")), struct.get("user_data"), owned)
 
     @classmethod
     def deserialize_assignment(cls, data: bytes | memoryview) -> Assignment:
