@@ -441,7 +441,7 @@ class KafkaServer(KafkaMetricsGroup):
         assert self.metrics is not None
         assert self.metadata_cache is not None
         self.group_coordinator = GroupCoordinator.apply(
-            config, self.zk_client, self.replica_manager, self.time, self.metrics
+            config, self.zk_client, replica_manager, self.time, self.metrics
         )
         self.group_coordinator.startup()
         self.transaction_coordinator = TransactionCoordinator.apply(
