@@ -304,7 +304,7 @@ def test_a_transactions_offsets_reach_the_group(apis: Apis, version: int, member
 @pytest.mark.parametrize(
     ("version", "told"), [(1, Errors.COORDINATOR_NOT_AVAILABLE), (2, Errors.COORDINATOR_LOAD_IN_PROGRESS)]
 )
-def test_old_producers_are_not_told_of_loading(apis: Apis, version: int, told: Errors) -> None:
+def test_old_clients_are_not_told_of_a_loading_coordinator(apis: Apis, version: int, told: Errors) -> None:
     """KAFKA-7296: it is an error that they die of."""
     apis.group_coordinator.handle_txn_commit_offsets = calls = Calls()
     apis.handle(txn_commit(0, version=version))
