@@ -27,7 +27,7 @@ class VerificationGuard:
     __slots__ = ("_value",)
 
     SENTINEL: ClassVar[VerificationGuard]
-    _INCREMENTING_ID: ClassVar[AtomicLong] = AtomicLong(0)  # atomic
+    _INCREMENTING_ID: ClassVar[AtomicLong] = AtomicLong(0)
 
     def __init__(self, value: int | None = None) -> None:
         self._value = self._INCREMENTING_ID.increment_and_get() if value is None else value

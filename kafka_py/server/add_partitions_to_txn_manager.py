@@ -84,6 +84,7 @@ class AddPartitionsToTxnManager(InterBrokerSendThread, KafkaMetricsGroup):
     Locks:   _lock, for what waits to be sent; no callback runs under it.
     Differs: which versions another broker knows follows the inter-broker protocol, as for all that brokers send each
         other here, and is not negotiated: version 4 is not among those that clients are offered.
+    Left out: topicPartitionsToError -- _refuse
     """
 
     def __init__(
@@ -232,9 +233,9 @@ class AddPartitionsToTxnManager(InterBrokerSendThread, KafkaMetricsGroup):
         self.wakeup()
 
     def _refuse(self, asked: TransactionDataAndCallback, error: Errors) -> None:
-        self._answer(asked, dict.fromkeys(asked.transaction_data.partitions(), error))
+        self._send_callback(asked, dict.fromkeys(asked.transaction_data.partitions(), error))
 
-    def _answer(self, asked: TransactionDataAndCallback, errors: Mapping[TopicPartition, Errors]) -> None:
+    def _send_callback(self, asked: TransactionDataAndCallback, errors: Mapping[TopicPartition, Errors]) -> None:
         self.verification_time_ms.update(self._time.milliseconds() - asked.start_time_ms)
         asked.callback(self._unverified(errors))
 
@@ -293,7 +294,7 @@ class AddPartitionsToTxnManager(InterBrokerSendThread, KafkaMetricsGroup):
             if errors is None:  # an answer that leaves one out has not verified it
                 self._refuse(asked, Errors.NETWORK_EXCEPTION)
             else:
-                self._answer(asked, errors)
+                self._send_callback(asked, errors)
 
     def shutdown(self) -> None:
         """End the thread; who still waits gets no answer, for nobody could append any more."""
@@ -306,6 +307,7 @@ class _AddPartitionsToTxnHandler:
     """Hears the answer of one coordinator.
 
     Mirrors: kafka.server.AddPartitionsToTxnManager.AddPartitionsToTxnHandler @ 3.7.1
+    Left out: onComplete, buildErrorMap, sendCallbacksToAll -- the manager's on_complete and _refuse_all
     """
 
     def __init__(

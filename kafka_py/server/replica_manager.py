@@ -35,7 +35,6 @@ from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.log.log_append_info import LogAppendInfo
-from kafka_py.log.verification_guard import VerificationGuard
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.delayed_fetch import DelayedFetch, FetchPartitionStatus
 from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
@@ -76,7 +75,7 @@ if TYPE_CHECKING:
     from kafka_py.server.replica_fetcher_manager import ReplicaFetcherManager
     from kafka_py.server.replica_manager_admin import DeleteRecordsCallback
     from kafka_py.server.replication_quota_manager import ReplicaQuota, ReplicationQuotaManager
-    from kafka_py.server.transaction_verification import Failures, Guards, TransactionVerification
+    from kafka_py.server.transaction_verification import Guards, Refused, TransactionVerification
     from kafka_py.utils.concurrent import AtomicBoolean, ReentrantLock
     from kafka_py.utils.kafka_scheduler import Scheduler
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
@@ -88,8 +87,7 @@ if TYPE_CHECKING:
 __all__ = ["FetchPartitionData", "LogAppendResult", "LogDeleteRecordsResult", "LogReadResult", "ReplicaManager"]
 
 _NONE = Errors.NONE
-_NO_GUARDS: Guards = {}
-_NO_FAILURES: Failures = {}
+_NOTHING_REFUSED: Refused = {}
 _VALID_ACKS = (-1, 0, 1)
 _OK_OR_WAIT = (True, _NONE)
 # errors a client can cause or has to live with: no failed-request metric, no error line
@@ -448,72 +446,45 @@ class ReplicaManager(KafkaMetricsGroup):
         delayed_produce_lock: ReentrantLock | None = None,
         processing_stats_callback: ProcessingStatsCallback | None = None,
         transactional_id: str | None = None,
+        verification_guards: Guards | None = None,
+        refused: Refused = _NOTHING_REFUSED,
     ) -> None:
         """Append to the leaders' logs and answer once the acks are there; the callback runs exactly once.
 
         acks 0 and 1: answered after the local append; -1: when the high watermark has passed the records, with
         REQUEST_TIMED_OUT after `timeout` ms, or NOT_ENOUGH_REPLICAS_AFTER_APPEND when the ISR shrank meanwhile;
         any other acks: INVALID_REQUIRED_ACKS. `delayed_produce_lock` is a lock the callback's caller may hold.
-        What a client writes in a transaction is verified first, if there is a `transaction_verification`.
+        With a `transactional_id` the partitions are verified first, if that is configured; the append follows with
+        the guards, and `refused` are partitions that are answered without one.
         """
         if not self.is_valid_required_acks(required_acks):
             self._refuse_required_acks(entries_per_partition, response_callback)
             return
-
-        verification = self.transaction_verification
-        if verification is None or not is_from_client or transactional_id is None:
-            self._append_entries(
-                timeout,
-                required_acks,
-                internal_topics_allowed,
-                is_from_client,
+        if transactional_id is not None and self.transaction_verification is not None:
+            self.transaction_verification.verify(
+                transactional_id,
                 entries_per_partition,
-                response_callback,
-                delayed_produce_lock,
-                processing_stats_callback,
-                None if verification is None or not is_from_client else _NO_GUARDS,
-                _NO_FAILURES,
+                lambda verified, guards, unverified: self.append_records(
+                    timeout,
+                    required_acks,
+                    internal_topics_allowed,
+                    is_from_client,
+                    verified,
+                    response_callback,
+                    delayed_produce_lock,
+                    processing_stats_callback,
+                    verification_guards=guards,
+                    refused=unverified,
+                ),
             )
             return
-
-        def append_verified(guards: Guards, failures: Failures) -> None:
-            """Runs on: the caller's thread, or the handler that takes the coordinator's answer."""
-            self._append_entries(
-                timeout,
-                required_acks,
-                internal_topics_allowed,
-                is_from_client,
-                {tp: records for tp, records in entries_per_partition.items() if tp not in failures},
-                response_callback,
-                delayed_produce_lock,
-                processing_stats_callback,
-                guards,
-                failures,
-            )
-
-        verification.verify(transactional_id, entries_per_partition, append_verified)
-
-    def _append_entries(
-        self,
-        timeout: int,
-        required_acks: int,
-        internal_topics_allowed: bool,
-        is_from_client: bool,
-        entries_per_partition: Mapping[TopicPartition, MemoryRecords],
-        response_callback: ProduceCallback,
-        delayed_produce_lock: ReentrantLock | None,
-        processing_stats_callback: ProcessingStatsCallback | None,
-        guards: Guards | None,
-        failures: Failures,
-    ) -> None:
-        """The append itself; `failures` are partitions that are answered without one."""
         debug = self.logger.debug_enabled
         s_time = self._time.milliseconds() if debug else 0
         local_produce_results = self.append_to_local_log(
-            internal_topics_allowed, is_from_client, entries_per_partition, required_acks, guards
+            internal_topics_allowed, is_from_client, entries_per_partition, required_acks, verification_guards
         )
-        if failures:
-            local_produce_results.update(failures)
+        if refused:
+            local_produce_results.update(refused)
         if debug:
             self.debug("Produce to local log in %d ms", self._time.milliseconds() - s_time)
         partition_response = ProduceResponse.PartitionResponse
@@ -603,7 +574,7 @@ class ReplicaManager(KafkaMetricsGroup):
         is_from_client: bool,
         entries_per_partition: Mapping[TopicPartition, MemoryRecords],
         required_acks: int,
-        guards: Guards | None = None,
+        verification_guards: Guards | None = None,
     ) -> dict[TopicPartition, LogAppendResult]:
         """Append to each partition's log; an error is that partition's result and does not stop the others."""
         trace = self.logger.trace_enabled
@@ -613,7 +584,6 @@ class ReplicaManager(KafkaMetricsGroup):
         all_topics = stats.all_topics_stats
         get_partition = self._all_partitions.get
         results: dict[TopicPartition, LogAppendResult] = {}
-        sentinel = None if guards is None else VerificationGuard.SENTINEL
         for topic_partition, records in entries_per_partition.items():
             topic = topic_partition[0]
             topic_stats = stats.topic_stats(topic)
@@ -633,7 +603,7 @@ class ReplicaManager(KafkaMetricsGroup):
                     )
                 if partition is self.OFFLINE_PARTITION:
                     raise self._partitions.offline_error(topic_partition)
-                guard = guards.get(topic_partition, sentinel) if guards else sentinel
+                guard = None if verification_guards is None else verification_guards.get(topic_partition)
                 info = partition.append_records_to_leader(records, is_from_client, required_acks, guard)
                 first_offset = info.first_offset
                 last_offset = info.last_offset

@@ -28,8 +28,9 @@ if TYPE_CHECKING:
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.server.add_partitions_to_txn_manager import AddPartitionsToTxnManager
 
+    Entries: TypeAlias = Mapping[TopicPartition, MemoryRecords]
     Guards: TypeAlias = dict[TopicPartition, VerificationGuard]
-    Failures: TypeAlias = dict[TopicPartition, LogAppendResult]
+    Refused: TypeAlias = dict[TopicPartition, LogAppendResult]
 
 # A client of any version sends a batch again after NOT_ENOUGH_REPLICAS; these older ones would take for the end.
 _RETRIABLE = frozenset(
@@ -69,24 +70,29 @@ class TransactionVerification:
     def verify(
         self,
         transactional_id: str,
-        entries_per_partition: Mapping[TopicPartition, MemoryRecords],
-        append: Callable[[Guards, Failures], None],
+        entries_per_partition: Entries,
+        append: Callable[[Entries, Guards, Refused], None],
     ) -> None:
-        """Call `append` with the guards to show and the partitions that must not be written to.
+        """Call `append` with what may be written, the guards to show, and what is refused.
 
         At once if nothing has to be asked; else on a request handler, when the answer is there.
         InvalidPidMappingException for records of several producers.
         """
         guards: Guards = {}
-        failures: Failures = {}
-        producer = self._begin(entries_per_partition, guards, failures)
+        refused: Refused = {}
+        producer = self._begin(entries_per_partition, guards, refused)
         unverified = [tp for tp, guard in guards.items() if guard != VerificationGuard.SENTINEL]
+
+        def append_the_others() -> None:
+            append({tp: records for tp, records in entries_per_partition.items() if tp not in refused}, guards, refused)
+
         if producer is None or not unverified:
-            append(guards, failures)
+            append_the_others()
             return
 
         def answered(request_local: RequestLocal, errors: dict[TopicPartition, Errors]) -> None:
-            append(guards, failures | {tp: LogAppendResult(_UNKNOWN, _exception(e)) for tp, e in errors.items()})
+            refused.update({tp: LogAppendResult(_UNKNOWN, _exception(e)) for tp, e in errors.items()})
+            append_the_others()
 
         producer_id, producer_epoch = producer
         self._add_partitions_to_txn_manager.verify_transaction(
@@ -97,9 +103,7 @@ class TransactionVerification:
             KafkaRequestHandler.wrap_async_callback(answered, RequestLocal.NO_CACHING),
         )
 
-    def _begin(
-        self, entries_per_partition: Mapping[TopicPartition, MemoryRecords], guards: Guards, failures: Failures
-    ) -> tuple[int, int] | None:
+    def _begin(self, entries_per_partition: Entries, guards: Guards, refused: Refused) -> tuple[int, int] | None:
         """Leave a guard in each log; id and epoch of the producer, None if nothing is transactional."""
         producer: tuple[int, int] | None = None
         for topic_partition, records in entries_per_partition.items():
@@ -114,7 +118,7 @@ class TransactionVerification:
                     first.producer_id(), first.base_sequence(), first.producer_epoch()
                 )
             except ApiException as e:
-                failures[topic_partition] = LogAppendResult(_UNKNOWN, e)
+                refused[topic_partition] = LogAppendResult(_UNKNOWN, e)
         return producer
 
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import pathlib
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
@@ -10,13 +11,17 @@ import pytest
 from kafka_py.cluster.partition import Partition
 from kafka_py.common.errors import InvalidPidMappingException, NotLeaderForPartitionException
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.record.control_record_type import ControlRecordType
+from kafka_py.common.record.end_transaction_marker import EndTransactionMarker
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.log.verification_guard import VerificationGuard
 from kafka_py.server.add_partitions_to_txn_manager import AddPartitionsToTxnManager
 from kafka_py.server.kafka_request_handler import KafkaRequestHandler
+from kafka_py.server.log_read_result import LogAppendResult
 from kafka_py.server.transaction_verification import TransactionVerification
+from tests.server.replica_support import Answers, Env
 
 T0, T1, T2 = (TopicPartition("t", i) for i in range(3))
 SENTINEL = VerificationGuard.SENTINEL
@@ -67,11 +72,21 @@ class Fakes:
     def shutdown(self) -> None:
         self.running = False
 
+    def append(
+        self,
+        entries: Mapping[TopicPartition, MemoryRecords],
+        verified: Mapping[TopicPartition, MemoryRecords],
+        guards: dict[TopicPartition, VerificationGuard],
+        refused: dict[TopicPartition, LogAppendResult],
+    ) -> None:
+        assert verified == {tp: entries[tp] for tp in entries if tp not in refused}
+        self.appended.append((guards, {tp: result.error for tp, result in refused.items()}))
+
     def verify(self, entries: dict[TopicPartition, MemoryRecords]) -> None:
         self.verification.verify(
             "txn",
             entries,
-            lambda guards, failures: self.appended.append((guards, {tp: r.error for tp, r in failures.items()})),
+            lambda verified, guards, refused: self.append(entries, verified, guards, refused),
         )
 
 
@@ -136,3 +151,95 @@ def test_it_starts_and_ends_who_asks(fakes: Fakes) -> None:
     assert fakes.running
     fakes.verification.shutdown()
     assert fakes.running is False
+
+
+# -- With a replica manager and its logs -------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def env(tmp_path: pathlib.Path, fakes: Fakes) -> Iterator[Env]:
+    made = Env(tmp_path)
+    made.become_leader(T0)
+    made.become_leader(T1)
+    manager = made.replica_manager
+    manager.transaction_verification = TransactionVerification(
+        cast("AddPartitionsToTxnManager", fakes), lambda tp: manager.get_partition_and_leader_replica_if_local(tp)[0]
+    )
+    yield made
+    made.close()
+
+
+def transactional(sequence: int = 0) -> MemoryRecords:
+    return MemoryRecords.with_records(
+        SimpleRecord(value=b"v"), producer_id=5, producer_epoch=3, base_sequence=sequence, is_transactional=True
+    )
+
+
+def produce(env: Env, entries: dict[TopicPartition, MemoryRecords], txn_id: str | None = "txn") -> Answers:
+    answers = Answers()
+    env.replica_manager.append_records(1000, 1, False, True, entries, answers.produce, transactional_id=txn_id)
+    return answers
+
+
+def errors_of(answers: Answers) -> dict[TopicPartition, Errors]:
+    [status] = answers.produced
+    return {tp: response.error for tp, response in status.items()}
+
+
+def write_marker(env: Env, kind: ControlRecordType) -> None:
+    marker = MemoryRecords.with_end_transaction_marker(5, 3, EndTransactionMarker(kind, 0))
+    answers = Answers()
+    env.replica_manager.append_records(1000, -1, False, False, {T0: marker}, answers.produce)
+    assert errors_of(answers) == {T0: Errors.NONE}
+
+
+@pytest.mark.ported("ReplicaManagerTest.testTransactionVerificationFlow")
+@pytest.mark.ported("ReplicaManagerTest.testVerificationForTransactionalPartitionsOnly")
+def test_a_transaction_begins_once_it_is_verified_and_goes_on_without(env: Env, fakes: Fakes) -> None:
+    answers = produce(env, {T0: transactional(), T1: transactional()})
+    assert (answers.produced, fakes.asked) == ([], [("txn", 5, 3, [T0, T1])])
+    fakes.answer({T1: Errors.INVALID_TXN_STATE})
+    assert errors_of(answers) == {T0: Errors.NONE, T1: Errors.INVALID_TXN_STATE}
+    again = produce(env, {T0: transactional(1), T1: transactional()})
+    assert fakes.asked[1:] == [("txn", 5, 3, [T1])]
+    fakes.answer({})
+    assert errors_of(again) == {T0: Errors.NONE, T1: Errors.NONE}
+
+
+def test_a_batch_that_comes_when_the_transaction_is_over_is_no_transaction(env: Env, fakes: Fakes) -> None:
+    """KAFKA-14402: it opened one that nobody would ever end."""
+    first = produce(env, {T0: transactional()})
+    fakes.answer({})
+    write_marker(env, ControlRecordType.COMMIT)
+    late = produce(env, {T0: transactional(1)})
+    answer = fakes.answer
+    write_marker(env, ControlRecordType.ABORT)  # of the next transaction, while the coordinator's answer is on its way
+    answer({})
+    assert (errors_of(first), errors_of(late)) == ({T0: Errors.NONE}, {T0: Errors.INVALID_TXN_STATE})
+    log = env.replica_manager.get_log(T0)
+    assert log is not None
+    assert log.producer_state_manager.first_undecided_offset is None
+
+
+@pytest.mark.ported("ReplicaManagerTest.testDisabledTransactionVerification")
+@pytest.mark.ported("ReplicaManagerTest.testExceptionWhenUnverifiedTransactionHasMultipleProducerIds")
+def test_who_is_asked_when(env: Env, fakes: Fakes) -> None:
+    assert errors_of(produce(env, {T0: transactional()}, txn_id=None)) == {T0: Errors.NONE}
+    with pytest.raises(InvalidPidMappingException):
+        produce(env, {T0: transactional(), T1: records(producer_id=6)})
+    env.replica_manager.transaction_verification, kept = None, env.replica_manager.transaction_verification
+    assert errors_of(produce(env, {T1: transactional()})) == {T1: Errors.NONE}
+    env.replica_manager.transaction_verification = kept
+    assert fakes.asked == []
+
+
+@pytest.mark.ported("ReplicaManagerTest.testTransactionVerificationBlocksOutOfOrderSequence")
+def test_a_sequence_that_failed_comes_before_higher_ones(env: Env, fakes: Fakes) -> None:
+    first = produce(env, {T0: transactional(0)})
+    fakes.answer({T0: Errors.CONCURRENT_TRANSACTIONS})
+    second = produce(env, {T0: transactional(1)})
+    fakes.answer({})
+    assert (errors_of(first), errors_of(second)) == (
+        {T0: Errors.NOT_ENOUGH_REPLICAS},
+        {T0: Errors.OUT_OF_ORDER_SEQUENCE_NUMBER},
+    )

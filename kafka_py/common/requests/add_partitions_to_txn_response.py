@@ -75,3 +75,11 @@ class AddPartitionsToTxnResponse(ResponseMessage, key=ApiKeys.ADD_PARTITIONS_TO_
     errors: list[AddPartitionsToTxnTopicResult] = field(
         ListOf(AddPartitionsToTxnTopicResult), until=3, default_factory=list
     )
+
+    def add_error_codes(self, codes: list[int]) -> None:
+        """The error of the whole counts only where it is on the wire: an answer by topics is of a version without."""
+        if self.errors:
+            for topic in self.errors:
+                topic.add_error_codes(codes)
+        else:
+            super().add_error_codes(codes)
