@@ -25,6 +25,7 @@ import argparse
 import collections
 import contextlib
 import dataclasses
+import faulthandler
 import functools
 import json
 import os
@@ -197,6 +198,7 @@ class Worker:
 
     def run(self) -> None:
         signal.signal(signal.SIGTERM, lambda number, frame: self._stopping.set())
+        faulthandler.register(signal.SIGUSR1)
         _persistently(lambda: self._producer.init_transactions(20))
         print("ready", flush=True)
         self._consumer.subscribe([INPUT], on_assign=self._on_assign, on_revoke=self._on_revoke, on_lost=self._on_revoke)
@@ -280,6 +282,7 @@ def _persistently(call: Callable[[], object], aborts: bool = False) -> None:
             if not error.retriable():
                 print(f"starts over {error}", flush=True)
                 raise SystemExit(STARTED_OVER) from e
+            print(f"tries again after {error}", flush=True)
 
 
 # ---- the driver
@@ -331,6 +334,12 @@ class WorkerProcess:
         self.start()
         yield
         held.send_signal(signal.SIGCONT)
+
+    def show_where_it_is(self) -> None:
+        """Have it write its stack into its output."""
+        if self._process is not None and self._process.poll() is None:
+            self._process.send_signal(signal.SIGUSR1)
+            time.sleep(0.5)
 
     @property
     def has_zombies(self) -> bool:
@@ -560,7 +569,12 @@ class ExactlyOnce:
             self.tend()
             return self.reader.count >= before + more
 
-        wait_until(copied, STALLED_S, "something new in the outputs")
+        try:
+            wait_until(copied, STALLED_S, "something new in the outputs")
+        except AssertionError:
+            for worker in self.workers:
+                worker.show_where_it_is()
+            raise
 
     # -- doing
 
