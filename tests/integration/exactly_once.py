@@ -232,11 +232,11 @@ class Worker:
         batch, self._batch = self._batch, []
         on_purpose = self._rng.random() < ABORTED_ON_PURPOSE
         self._attempts += 1
-        self._producer.begin_transaction()
+        _persistently(self._producer.begin_transaction)
         try:
             self._copy(batch, on_purpose)
             if on_purpose:
-                self._producer.flush(20)
+                _persistently(lambda: self._producer.flush(20))
                 raise MustAbort("on purpose")
             ends = {it.partition(): it.offset() + 1 for it in batch}
             offsets = [TopicPartition(INPUT, partition, end) for partition, end in ends.items()]
