@@ -35,9 +35,14 @@ PAGES = (
     "socket-server",
     "reading-writing-configuring",
     "the-produce-path",
+    "groups",
+    "transactions",
 )
 # A topic of its own and its first records, where a page's text says that they are there.
 BEFORE = {
+    "groups": "bin/kafka-topics.py --zookeeper localhost:2181 --create --topic t --partitions 1 --replication-factor 1",
+    "transactions": "bin/kafka-topics.py --zookeeper localhost:2181 --create --topic t --partitions 1 "
+    "--replication-factor 1",
     "the-produce-path": "bin/kafka-topics.py --create --zookeeper localhost:2181 --replication-factor 1 --partitions 1 "
     "--topic test; seq 1 1000 | bin/kafka-console-producer.py --broker-list localhost:9092 --topic test",
     "reading-writing-configuring": "bin/kafka-topics.py --zookeeper localhost:2181 --create --topic t --partitions 1 "
@@ -51,6 +56,7 @@ MASKS = (
     (r"data-pl\.\.T?-9092", "data-pl..PORT"),
     (r"Cluster ID = \S{22}", "Cluster ID = ID"),
     (r"in \d+ ms", "in N ms"),
+    (r"commitTimestamp=\d+", "commitTimestamp=TIME"),
 )
 TIMEOUT_S = 60.0
 

@@ -30,8 +30,6 @@ BLOCK = re.compile(r"^```(python|mermaid) (\S+):(\S+)\n(.*?)^```$", re.M | re.S)
 TABLE = re.compile(r"^<!-- table: (\w+) -->\n(.*?)^<!-- end -->$", re.M | re.S)
 # What the requests of 1.1.1 without a handler wait for, by the ids of their keys.
 WAIT_FOR = {
-    "groups": {8, 9, 10, 11, 12, 13, 14, 15, 16, 42, 47},
-    "transactions": {22, 24, 25, 26, 27, 28},
     "security": {17, 29, 30, 31, 36, 38, 39, 40, 41},
     "moving replicas between log directories": {34},
 }

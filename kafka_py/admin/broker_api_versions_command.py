@@ -43,7 +43,7 @@ class AdminClient:
     """
 
     def __init__(self, bootstrap: list[Node]) -> None:
-        self._time = Time.SYSTEM
+        self._time: Time = Time.SYSTEM
         self._metrics = Metrics(time=self._time)
         self._bootstrap = bootstrap
         selector = Selector(
@@ -66,7 +66,7 @@ class AdminClient:
             Selectable.USE_DEFAULT_BUFFER_SIZE,
             _TIMEOUT_MS,
             self._time,
-            False,
+            True,
             ApiVersions(),
         )
 

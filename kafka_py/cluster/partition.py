@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
     from kafka_py.common.utils.time import Time
     from kafka_py.log.log_append_info import LogAppendInfo
+    from kafka_py.log.verification_guard import VerificationGuard
     from kafka_py.server.log_offset_metadata import LogOffsetMetadata
     from kafka_py.server.replica_manager import ReplicaManager
 
@@ -788,7 +789,11 @@ class Partition(KafkaMetricsGroup):
     # ---- appending, reading, truncating
 
     def append_records_to_leader(
-        self, records: MemoryRecords, is_from_client: bool, required_acks: int = 0
+        self,
+        records: MemoryRecords,
+        is_from_client: bool,
+        required_acks: int = 0,
+        verification_guard: VerificationGuard | None = None,
     ) -> LogAppendInfo:
         """Append a producer's batch; the log assigns offsets in place.
 
@@ -807,7 +812,7 @@ class Partition(KafkaMetricsGroup):
                     f"Number of insync replicas for partition {self.topic_partition} is [{in_sync_size}], "
                     f"below required minimum [{log.config.min_in_sync_replicas}]"
                 )
-            info = log.append_as_leader(records, leader_epoch, is_from_client)
+            info = log.append_as_leader(records, leader_epoch, is_from_client, verification_guard)
             if not alone:
                 # followers read up to the log end; consumers are looked at when the high watermark has moved
                 self.replica_manager.try_complete_delayed_fetch(self._request_key)
@@ -815,6 +820,17 @@ class Partition(KafkaMetricsGroup):
         if leader_hw_incremented:
             self._try_complete_delayed_requests()
         return info
+
+    def maybe_start_transaction_verification(
+        self, producer_id: int, sequence: int, producer_epoch: int
+    ) -> VerificationGuard:
+        """As of the leader's log [3.7.1]; NotLeaderForPartitionException."""
+        state = self._leader_state
+        if state is None:
+            raise self._not_leader()
+        log = state[0].log
+        assert log is not None, "a local replica has a log"
+        return log.maybe_start_transaction_verification(producer_id, sequence, producer_epoch)
 
     def _not_leader(self) -> NotLeaderForPartitionException:
         return NotLeaderForPartitionException(

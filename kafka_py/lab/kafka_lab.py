@@ -5,7 +5,7 @@ Then they stay up, and the sub-commands (kill, start …) do things to them from
 Ours, no original. Everything is real: the embedded ZooKeeper and each broker are processes of their own, the client is
 confluent-kafka (librdkafka), and the story of the request comes from the broker's own journal.
 
-Read next: broker_commands.py; control.py, how the other terminal is heard; round_trip.py
+Read next: broker_commands.py; control.py, how the other terminal is heard; round_trip.py; group_story.py
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from kafka_py.common.utils.time import Time
 from kafka_py.lab.broker_commands import COMMANDS, BrokerCommands
 from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch
 from kafka_py.lab.control import ControlServer, NoLabError, ask, find_lab, say
+from kafka_py.lab.group_story import GROUP, GroupStory
 from kafka_py.lab.round_trip import consume, create_topic, produce, tell_the_story
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE, Form, how_to_compile
@@ -84,7 +85,7 @@ def parse_command(args: Sequence[str]) -> argparse.Namespace:
 
 
 class KafkaLab:
-    """The lab session: start, round trip, story, stay up."""
+    """The lab session: start, round trip, story, a group, stay up."""
 
     def __init__(self, options: argparse.Namespace) -> None:
         self._options = options
@@ -104,6 +105,9 @@ class KafkaLab:
             "num.partitions": str(options.partitions),
             "default.replication.factor": replicas,
             "offsets.topic.replication.factor": replicas,
+            "transaction.state.log.replication.factor": replicas,
+            "transaction.state.log.min.isr": str(min(2, options.brokers)),
+            "group.initial.rebalance.delay.ms": "0",
             **dict(options.override),
         }
         with LocalCluster(
@@ -115,6 +119,8 @@ class KafkaLab:
                 introduce(broker)
             say(form_line(cluster.brokers[0].process.text()))
             good = self._round_trip(cluster, lines)
+            story = GroupStory(cluster.bootstrap_servers, options.topic, cluster.brokers, say)
+            good = story.tell(len(lines), short=options.once) and good
             if not options.once:
                 self._stay_up(cluster)
             if cluster.zookeeper is not None:
@@ -145,6 +151,8 @@ class KafkaLab:
         say(f"  {HERE.name_of('kafka-console-producer')} --broker-list {servers} --topic {self._options.topic}")
         reading = f"--bootstrap-server {servers} --topic {self._options.topic} --from-beginning"
         say(f"  {HERE.name_of('kafka-console-consumer')} {reading}")
+        groups = f"--bootstrap-server {servers} --describe --group {GROUP}"
+        say(f"  {HERE.name_of('kafka-consumer-groups')} {groups}")
         say(f"  {HERE.name_of('kafka-topics')} --zookeeper {cluster.zookeeper_connect} --describe")
         say(f"  kcat -b {servers} -L")
         say(f"  {lab} kill {cluster.brokers[-1].id}    # and start, stop, cont, term, status: {lab} --help")

@@ -52,6 +52,7 @@ from kafka_py.log.log_validator import LogValidator
 from kafka_py.log.producer_state_entry import CompletedTxn
 from kafka_py.log.producer_state_manager import ProducerStateManager
 from kafka_py.log.producer_updates import analyze_and_validate_producer_state, rebuild_producer_state
+from kafka_py.log.verification_guard import VerificationGuard
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.checkpoints.leader_epoch_checkpoint_file import LeaderEpochCheckpointFile, LeaderEpochFile
 from kafka_py.server.epoch.leader_epoch_file_cache import LeaderEpochFileCache
@@ -442,13 +443,21 @@ class Log(KafkaMetricsGroup):
 
     # ---- append ---------------------------------------------------------------------------------------------------
 
-    def append_as_leader(self, records: MemoryRecords, leader_epoch: int, is_from_client: bool = True) -> LogAppendInfo:
+    def append_as_leader(
+        self,
+        records: MemoryRecords,
+        leader_epoch: int,
+        is_from_client: bool = True,
+        verification_guard: VerificationGuard | None = None,
+    ) -> LogAppendInfo:
         """Append batches, giving them the next offsets and the leader epoch, in place in `records`' buffer.
 
+        With a guard a transaction is begun only by a batch whose guard (of maybe_start_transaction_verification) has
+        lasted until now; the sentinel begins none. Without one nobody asks.
         Raises KafkaStorageException for a disk error, and what is wrong with the records: CorruptRecordException,
         RecordTooLargeException, RecordBatchTooLargeException, InvalidTimestampException, OutOfOrderSequenceException…
         """
-        return self._append(records, is_from_client, True, leader_epoch)
+        return self._append(records, is_from_client, True, leader_epoch, verification_guard)
 
     def append_as_follower(self, records: MemoryRecords) -> LogAppendInfo:
         """Append batches with the offsets and epochs that their leader gave them, of whatever size.
@@ -457,10 +466,15 @@ class Log(KafkaMetricsGroup):
         refused them could never catch up.
         Raises KafkaStorageException, OffsetsOutOfOrderException, UnexpectedAppendOffsetException.
         """
-        return self._append(records, False, False, -1)
+        return self._append(records, False, False, -1, None)
 
     def _append(
-        self, records: MemoryRecords, is_from_client: bool, assign_offsets: bool, leader_epoch: int
+        self,
+        records: MemoryRecords,
+        is_from_client: bool,
+        assign_offsets: bool,
+        leader_epoch: int,
+        verification_guard: VerificationGuard | None,
     ) -> LogAppendInfo:
         # 1. check sizes and checksums, count
         append_info = self._analyze_and_validate_records(records, is_from_client, ignore_record_size=not assign_offsets)
@@ -503,7 +517,9 @@ class Log(KafkaMetricsGroup):
                     )
                 # 6. check producer ids and sequences; a batch sent again is answered as the first time
                 updated_producers, completed_txns, maybe_duplicate = (
-                    self._analyze_and_validate_producer_state(valid_records, is_from_client, not assign_offsets)
+                    self._analyze_and_validate_producer_state(
+                        valid_records, is_from_client, not assign_offsets, verification_guard
+                    )
                     if has_producer
                     else _NO_PRODUCER
                 )
@@ -621,10 +637,28 @@ class Log(KafkaMetricsGroup):
         return result.validated_records
 
     def _analyze_and_validate_producer_state(
-        self, records: MemoryRecords, is_from_client: bool, is_replicated: bool
+        self,
+        records: MemoryRecords,
+        is_from_client: bool,
+        is_replicated: bool,
+        verification_guard: VerificationGuard | None,
     ) -> tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None]:
         """What the batches change for their producers, the transactions they end, and a duplicate if one is."""
-        return analyze_and_validate_producer_state(self.producer_state_manager, records, is_from_client, is_replicated)
+        return analyze_and_validate_producer_state(
+            self.producer_state_manager, records, is_from_client, is_replicated, verification_guard
+        )
+
+    def maybe_start_transaction_verification(
+        self, producer_id: int, sequence: int, producer_epoch: int
+    ) -> VerificationGuard:
+        """The guard to be shown by the batch that begins a transaction; the sentinel if one is open already [3.7.1]."""
+        with self.lock:
+            manager = self.producer_state_manager
+            if manager.has_ongoing_transaction(producer_id):
+                return VerificationGuard.SENTINEL
+            now = self._time.milliseconds()
+            entry = manager.maybe_create_verification_state_entry(producer_id, sequence, producer_epoch, now)
+            return entry.verification_guard
 
     def _analyze_and_validate_records(
         self, records: MemoryRecords, is_from_client: bool, ignore_record_size: bool

@@ -23,6 +23,7 @@ from kafka_py.server.log_offset_metadata import LogOffsetMetadata
 
 if TYPE_CHECKING:
     from kafka_py.common.record.record_batch import RecordBatch
+    from kafka_py.log.verification_guard import VerificationStateEntry
 
 NO_PRODUCER_ID = -1
 NO_PRODUCER_EPOCH = -1
@@ -270,12 +271,26 @@ class ProducerAppendInfo:
     Differs: the overload of `append` that takes single values is `append_data_batch`, its name in later versions.
     """
 
-    __slots__ = ("_transactions", "_updated_entry", "current_entry", "producer_id", "validation_type")
+    __slots__ = (
+        "_transactions",
+        "_updated_entry",
+        "_verification_state_entry",
+        "current_entry",
+        "producer_id",
+        "validation_type",
+    )
 
-    def __init__(self, producer_id: int, current_entry: ProducerStateEntry, validation_type: ValidationType) -> None:
+    def __init__(
+        self,
+        producer_id: int,
+        current_entry: ProducerStateEntry,
+        validation_type: ValidationType,
+        verification_state_entry: VerificationStateEntry | None = None,
+    ) -> None:
         self.producer_id = producer_id
         self.current_entry = current_entry
         self.validation_type = validation_type
+        self._verification_state_entry = verification_state_entry
         self._transactions: list[TxnMetadata] = []  # volatile: writer under Log.lock
         self._updated_entry = ProducerStateEntry(
             producer_id,
@@ -300,6 +315,12 @@ class ProducerAppendInfo:
             )
 
     def _check_sequence(self, producer_epoch: int, append_first_seq: int) -> None:
+        verification = self._verification_state_entry
+        if verification is not None and append_first_seq > verification.lowest_sequence:
+            raise OutOfOrderSequenceException(
+                f"Out of order sequence number for producerId {self.producer_id}: {append_first_seq} (incoming seq. "
+                f"number), {verification.lowest_sequence} (earliest seen sequence)"
+            )
         updated = self._updated_entry
         if producer_epoch != updated.producer_epoch:
             if append_first_seq != 0:

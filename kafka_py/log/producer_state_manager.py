@@ -31,6 +31,7 @@ from kafka_py.log.producer_state_entry import (
     TxnMetadata,
     ValidationType,
 )
+from kafka_py.log.verification_guard import VerificationStateEntry
 from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
@@ -80,6 +81,8 @@ class ProducerStateManager(Logging):
         self._producers: dict[int, ProducerStateEntry] = {}  # volatile: writer under Log.lock
         self._last_map_offset = 0  # volatile: writer under Log.lock
         self._last_snap_offset = 0  # volatile: writer under Log.lock
+        # producers whose next transaction is being asked for
+        self._verification_states: dict[int, VerificationStateEntry] = {}  # volatile: writer under Log.lock
         # open transactions by first offset
         self._ongoing_txns: dict[int, TxnMetadata] = {}  # volatile: writer under Log.lock
         # transactions whose marker lies above the high watermark, by first offset
@@ -161,7 +164,12 @@ class ProducerStateManager(Logging):
         else:
             validation = ValidationType.FULL
         entry = self._producers.get(producer_id)
-        return ProducerAppendInfo(producer_id, entry or ProducerStateEntry.empty(producer_id), validation)
+        return ProducerAppendInfo(
+            producer_id,
+            entry or ProducerStateEntry.empty(producer_id),
+            validation,
+            self._verification_states.get(producer_id),
+        )
 
     def update(self, append_info: ProducerAppendInfo) -> None:
         """Take over what an append of one producer changed; raises ValueError for producer id -1."""
@@ -197,10 +205,38 @@ class ProducerStateManager(Logging):
         )
 
     def remove_expired_producers(self, current_time_ms: int) -> None:
-        """Forget the producers that have been silent too long."""
+        """Forget the producers that have been silent too long, and the questions about theirs that nobody needed."""
         expired = [i for i, entry in self._producers.items() if self._is_producer_expired(current_time_ms, entry)]
         for producer_id in expired:
             del self._producers[producer_id]
+        for producer_id, state in list(self._verification_states.items()):
+            if current_time_ms - state.timestamp >= self.max_producer_id_expiration_ms:
+                del self._verification_states[producer_id]
+
+    # ---- verification of transactions -----------------------------------------------------------------------------
+
+    def maybe_create_verification_state_entry(
+        self, producer_id: int, sequence: int, epoch: int, now_ms: int
+    ) -> VerificationStateEntry:
+        """The entry of a producer, made if there is none [3.7.1]."""
+        entry = self._verification_states.get(producer_id)
+        if entry is None:
+            entry = self._verification_states[producer_id] = VerificationStateEntry(now_ms, sequence, epoch)
+        entry.maybe_update_lowest_sequence_and_epoch(sequence, epoch)
+        return entry
+
+    def has_ongoing_transaction(self, producer_id: int) -> bool:
+        """Whether a transaction of the producer is open here [3.7.1, of UnifiedLog]."""
+        entry = self._producers.get(producer_id)
+        return entry is not None and entry.current_txn_first_offset is not None
+
+    def verification_state_entry(self, producer_id: int) -> VerificationStateEntry | None:
+        """The entry of a producer [3.7.1]."""
+        return self._verification_states.get(producer_id)
+
+    def clear_verification_state_entry(self, producer_id: int) -> None:
+        """Forget the entry: the transaction has begun here, or ended [3.7.1]."""
+        self._verification_states.pop(producer_id, None)
 
     def _is_producer_retained(self, producer_state_entry: ProducerStateEntry, log_start_offset: int) -> bool:
         return producer_state_entry.last_data_offset >= log_start_offset

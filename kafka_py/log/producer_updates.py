@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from kafka_py.common.errors import InvalidTxnStateException
 from kafka_py.utils.yield_gil import GilYielder
 
 if TYPE_CHECKING:
@@ -18,16 +19,23 @@ if TYPE_CHECKING:
     from kafka_py.log.local_log import LocalLog
     from kafka_py.log.producer_state_entry import BatchMetadata, CompletedTxn, ProducerAppendInfo
     from kafka_py.log.producer_state_manager import ProducerStateManager
+    from kafka_py.log.verification_guard import VerificationGuard
 
 _INT_MAX = 2**31 - 1
 
 
 def analyze_and_validate_producer_state(
-    manager: ProducerStateManager, records: MemoryRecords, is_from_client: bool, is_replicated: bool
+    manager: ProducerStateManager,
+    records: MemoryRecords,
+    is_from_client: bool,
+    is_replicated: bool,
+    verification_guard: VerificationGuard | None = None,
 ) -> tuple[dict[int, ProducerAppendInfo], list[CompletedTxn], BatchMetadata | None]:
     """What batches to be appended change for their producers, the transactions they end, and a duplicate if one is.
 
-    Raises OutOfOrderSequenceException, ProducerFencedException and what else ProducerAppendInfo objects to.
+    With a `verification_guard`, which may be the sentinel, a transaction begins only if its coordinator knows of it.
+    Raises OutOfOrderSequenceException, ProducerFencedException, InvalidTxnStateException and what else
+    ProducerAppendInfo objects to.
     """
     updated_producers: dict[int, ProducerAppendInfo] = {}
     completed_txns: list[CompletedTxn] = []
@@ -40,10 +48,24 @@ def analyze_and_validate_producer_state(
             duplicate = None if last_entry is None else last_entry.find_duplicate_batch(batch)
             if duplicate is not None:
                 return updated_producers, completed_txns, duplicate
+        if (
+            verification_guard is not None
+            and batch.is_transactional()
+            and not manager.has_ongoing_transaction(batch.producer_id())
+            and not batch.is_control_batch()
+            and not _is_verified(manager, batch.producer_id(), verification_guard)
+        ):
+            raise InvalidTxnStateException("Record was not part of an ongoing transaction")
         completed_txn = update_producers(manager, batch, updated_producers, is_from_client, is_replicated)
         if completed_txn is not None:
             completed_txns.append(completed_txn)
     return updated_producers, completed_txns, None
+
+
+def _is_verified(manager: ProducerStateManager, producer_id: int, verification_guard: VerificationGuard) -> bool:
+    """Whether nothing has happened to the producer's transaction here since the guard was made for the question."""
+    entry = manager.verification_state_entry(producer_id)
+    return entry is not None and entry.verification_guard.verify(verification_guard)
 
 
 def rebuild_producer_state(
@@ -116,4 +138,8 @@ def update_producers(
     if append_info is None:
         append_info = manager.prepare_update(producer_id, is_from_client, is_replicated)
         producers[producer_id] = append_info
-    return append_info.append(batch)
+    completed_txn = append_info.append(batch)
+    if batch.is_transactional():
+        # begun or ended: a guard of before says nothing about what comes next
+        manager.clear_verification_state_entry(producer_id)
+    return completed_txn

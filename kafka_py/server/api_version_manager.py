@@ -12,6 +12,7 @@ from typing import NamedTuple, Protocol
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from kafka_py.common.requests.api_versions_response import ApiVersionsResponse
 from kafka_py.network.request_channel import RequestChannel
 
@@ -53,6 +54,10 @@ MAX_VERSIONS_OF_1_1_1: dict[ApiKeys, int | None] = {
     ApiKeys.DELETE_GROUPS: 0,
     ApiKeys.OFFSET_DELETE: None,
 }
+
+
+# What brokers send each other besides: served to a broker that knows of it, and offered to nobody.
+BROKER_VERSIONS: dict[ApiKeys, int] = {ApiKeys.ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest.LAST_BROKER_VERSION}
 
 
 class Versions(NamedTuple):
@@ -144,4 +149,6 @@ class SimpleApiVersionManager(ApiVersionManager):
         if api_key is ApiKeys.API_VERSIONS:
             return True
         found = self._ranges.get(api_key) if api_key is not None else None
-        return found is not None and found[0] <= api_version <= found[1]
+        if found is None or api_key is None:
+            return False
+        return found[0] <= api_version <= found[1] or BROKER_VERSIONS.get(api_key) == api_version

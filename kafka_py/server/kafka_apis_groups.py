@@ -71,6 +71,7 @@ PartitionErrors = dict[TopicPartition, Errors]
 _NONE = Errors.NONE
 _DEFAULT_TIMESTAMP = -1
 _DEFAULT_RETENTION_TIME = -1
+_MAX_TIMESTAMP = (1 << 63) - 1  # in Kafka the sum wraps, and what was to be kept longest is deleted first
 _UNKNOWN_PARTITION = PartitionData(-1, None, NO_METADATA, Errors.UNKNOWN_TOPIC_OR_PARTITION)
 _UNAUTHORIZED_PARTITION = PartitionData(-1, None, NO_METADATA, Errors.TOPIC_AUTHORIZATION_FAILED)
 
@@ -307,7 +308,7 @@ class KafkaApisGroups(Logging):
             send_response_callback({tp: self._commit_to_zookeeper(group_id, tp, wanted[tp]) for tp in good})
         else:
             now, retention = self._time.milliseconds(), commit_request.retention_time
-            expire = None if retention == _DEFAULT_RETENTION_TIME else now + retention
+            expire = None if retention == _DEFAULT_RETENTION_TIME else min(now + retention, _MAX_TIMESTAMP)
             self._group_coordinator.handle_commit_offsets(
                 commit_request.group_id,
                 commit_request.member_id,

@@ -176,6 +176,7 @@ class KafkaApisRecords(Logging):
             entries_per_partition=authorized_request_info,
             response_callback=send_response_callback,
             processing_stats_callback=processing_stats_callback,
+            transactional_id=produce_request.transactional_id(),
         )
         # A request in purgatory would hold its records although they are in the log.
         produce_request.clear_partition_records()

@@ -20,8 +20,14 @@ from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.requests.add_offsets_to_txn_request import AddOffsetsToTxnRequest
 from kafka_py.common.requests.add_offsets_to_txn_response import AddOffsetsToTxnResponse
-from kafka_py.common.requests.add_partitions_to_txn_request import AddPartitionsToTxnRequest
-from kafka_py.common.requests.add_partitions_to_txn_response import AddPartitionsToTxnResponse
+from kafka_py.common.requests.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTransaction,
+)
+from kafka_py.common.requests.add_partitions_to_txn_response import (
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+)
 from kafka_py.common.requests.end_txn_request import EndTxnRequest
 from kafka_py.common.requests.end_txn_response import EndTxnResponse
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
@@ -180,6 +186,9 @@ class KafkaApisTransactions(Logging):
         """Make partitions part of a transaction, all of them or none."""
         self._ensure_inter_broker_version(KAFKA_0_11_0_IV0)
         add_request = request.body(AddPartitionsToTxnRequest)
+        if request.header.api_version > AddPartitionsToTxnRequest.LAST_CLIENT_VERSION:
+            self._verify_partitions(request, add_request)
+            return
         transactional_id = add_request.transactional_id
         if not self._may_write_as(request, transactional_id):
             self._send_error(request, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
@@ -203,6 +212,33 @@ class KafkaApisTransactions(Logging):
 
         self._txn_coordinator.handle_add_partitions_to_transaction(
             transactional_id, add_request.producer_id, add_request.producer_epoch, set(wanted), send_response_callback
+        )
+
+    def _verify_partitions(self, request: Request, add_request: AddPartitionsToTxnRequest) -> None:
+        """Tell another broker whether partitions belong to transactions; what it wants added is refused."""
+        self._auth_helper.authorize_cluster_operation(request, Operation.ClusterAction)
+        results: list[AddPartitionsToTxnResult] = []
+
+        def verify(transaction: AddPartitionsToTxnTransaction) -> None:
+            self._txn_coordinator.handle_verify_partitions_in_transaction(
+                transaction.transactional_id,
+                transaction.producer_id,
+                transaction.producer_epoch,
+                transaction.partitions(),
+                lambda errors: results.append(AddPartitionsToTxnResult.of(transaction.transactional_id, errors)),
+            )
+
+        for transaction in add_request.transactions:
+            if transaction.verify_only:
+                verify(transaction)
+            else:
+                refused = dict.fromkeys(transaction.partitions(), Errors.INVALID_REQUEST)
+                results.append(AddPartitionsToTxnResult.of(transaction.transactional_id, refused))
+        self._request_helper.send_response_maybe_throttle(
+            request,
+            lambda throttle_ms: AddPartitionsToTxnResponse(
+                throttle_time_ms=throttle_ms, results_by_transaction=results
+            ),
         )
 
     def _add_error(self, request: Request, tp: TopicPartition) -> Errors:

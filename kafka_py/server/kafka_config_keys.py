@@ -160,6 +160,7 @@ class KafkaConfigKeys:
     TRANSACTIONS_ABORT_TIMED_OUT_TRANSACTION_CLEANUP_INTERVAL_MS_PROP = (
         "transaction.abort.timed.out.transaction.cleanup.interval.ms"
     )
+    TRANSACTION_PARTITION_VERIFICATION_ENABLE_PROP = "transaction.partition.verification.enable"
     TRANSACTIONS_REMOVE_EXPIRED_TRANSACTIONAL_ID_CLEANUP_INTERVAL_MS_PROP = (
         "transaction.remove.expired.transaction.cleanup.interval.ms"
     )

@@ -226,6 +226,7 @@ class KafkaConfigOptions(K):
     transaction_topic_segment_bytes: int = fixed(K.TRANSACTIONS_TOPIC_SEGMENT_BYTES_PROP, INT, 100 * 1024 * 1024, at_least(1), HIGH, "Segment size of the transaction topic")
     transaction_abort_timed_out_transaction_cleanup_interval_ms: int = fixed(K.TRANSACTIONS_ABORT_TIMED_OUT_TRANSACTION_CLEANUP_INTERVAL_MS_PROP, INT, 60000, at_least(1), LOW, "Time between two looks for transactions that took too long")
     transaction_remove_expired_transactional_id_cleanup_interval_ms: int = fixed(K.TRANSACTIONS_REMOVE_EXPIRED_TRANSACTIONAL_ID_CLEANUP_INTERVAL_MS_PROP, INT, 3600000, at_least(1), LOW, "Time between two looks for transactional ids to forget")
+    transaction_partition_verification_enable: bool = fixed(K.TRANSACTION_PARTITION_VERIFICATION_ENABLE_PROP, BOOLEAN, True, None, LOW, "Whether the coordinator is asked if a partition belongs to the transaction before the first records are appended")
 
     # -- Fetch sessions
     max_incremental_fetch_session_cache_slots: int = fixed(K.MAX_INCREMENTAL_FETCH_SESSION_CACHE_SLOTS, INT, 1000, at_least(0), MEDIUM, "Number of incremental fetch sessions kept")

@@ -108,8 +108,8 @@ class KafkaRequestHandler(Logging):
         is queued and runs with that of the handler that takes it. Raises IllegalStateException when this method is
         called on a thread that handles no request.
 
-        Nobody calls it yet, and the queue of callbacks is empty: what 3.6 has them for is the question whether a
-        partition belongs to a transaction, asked of its coordinator before an append. They idle until that is asked.
+        Called by TransactionVerification: whether a partition belongs to a transaction is asked of its coordinator, and
+        the append goes on when the answer is there.
         """
         local = KafkaRequestHandler
         channel: RequestChannel | None = getattr(local.thread_request_channel, "value", None)

@@ -43,6 +43,7 @@ from kafka_py.metrics.yammer import Metrics as YammerMetrics
 from kafka_py.network.acceptor import ControlPlaneAcceptor, DataPlaneAcceptor
 from kafka_py.network.socket_server import SocketServer
 from kafka_py.security.credential_provider import CredentialProvider
+from kafka_py.server.add_partitions_to_txn_manager import AddPartitionsToTxnManager
 from kafka_py.server.admin_manager import AdminManager
 from kafka_py.server.api_version_manager import SimpleApiVersionManager, ranges_at
 from kafka_py.server.broker_metadata_checkpoint import BrokerMetadata, BrokerMetadataCheckpoint
@@ -72,6 +73,7 @@ from kafka_py.server.metadata_cache import MetadataCache
 from kafka_py.server.metadata_support import ZkSupport
 from kafka_py.server.quota_factory import QuotaFactory
 from kafka_py.server.replica_manager import ReplicaManager
+from kafka_py.server.transaction_verification import TransactionVerification
 from kafka_py.utils import core_utils
 from kafka_py.utils.concurrent import AtomicBoolean, AtomicInteger, CountDownLatch
 from kafka_py.utils.kafka_scheduler import KafkaScheduler
@@ -434,16 +436,17 @@ class KafkaServer(KafkaMetricsGroup):
     def _start_coordinators(self) -> None:
         """Coordinators, authorizer and fetch sessions."""
         config = self.config
-        assert self.replica_manager is not None
+        replica_manager = self.replica_manager
+        assert replica_manager is not None
         assert self.metrics is not None
         assert self.metadata_cache is not None
         self.group_coordinator = GroupCoordinator.apply(
-            config, self.zk_client, self.replica_manager, self.time, self.metrics
+            config, self.zk_client, replica_manager, self.time, self.metrics
         )
         self.group_coordinator.startup()
         self.transaction_coordinator = TransactionCoordinator.apply(
             config,
-            self.replica_manager,
+            replica_manager,
             KafkaScheduler(1, "transaction-log-manager-"),
             self.zk_client,
             self.metrics,
@@ -451,6 +454,14 @@ class KafkaServer(KafkaMetricsGroup):
             self.time,
         )
         self.transaction_coordinator.startup()
+        if config.transaction_partition_verification_enable:
+            replica_manager.transaction_verification = TransactionVerification(
+                AddPartitionsToTxnManager.apply(
+                    config, self.metrics, self.metadata_cache, self.transaction_coordinator, self.time
+                ),
+                lambda tp: replica_manager.get_partition_and_leader_replica_if_local(tp)[0],
+            )
+            replica_manager.transaction_verification.startup()
         if config.authorizer_class_name:
             self.authorizer = core_utils.create_object(config.authorizer_class_name)
             self.authorizer.configure(config.originals())

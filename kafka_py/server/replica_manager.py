@@ -75,16 +75,19 @@ if TYPE_CHECKING:
     from kafka_py.server.replica_fetcher_manager import ReplicaFetcherManager
     from kafka_py.server.replica_manager_admin import DeleteRecordsCallback
     from kafka_py.server.replication_quota_manager import ReplicaQuota, ReplicationQuotaManager
+    from kafka_py.server.transaction_verification import Guards, Refused, TransactionVerification
     from kafka_py.utils.concurrent import AtomicBoolean, ReentrantLock
     from kafka_py.utils.kafka_scheduler import Scheduler
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
     ProduceCallback = Callable[[dict[TopicPartition, ProduceResponse.PartitionResponse]], object]
+    ProcessingStatsCallback = Callable[[dict[TopicPartition, RecordsProcessingStats]], object]
     FetchCallback = Callable[[list[tuple[TopicPartition, FetchPartitionData]]], object]
 
 __all__ = ["FetchPartitionData", "LogAppendResult", "LogDeleteRecordsResult", "LogReadResult", "ReplicaManager"]
 
 _NONE = Errors.NONE
+_NOTHING_REFUSED: Refused = {}
 _VALID_ACKS = (-1, 0, 1)
 _OK_OR_WAIT = (True, _NONE)
 # errors a client can cause or has to live with: no failed-request metric, no error line
@@ -201,6 +204,8 @@ class ReplicaManager(KafkaMetricsGroup):
         self._leadership = ReplicaManagerLeadership(self, self._partitions, self._checkpoints, scheduler)
         self._admin = ReplicaManagerAdmin(self, self._partitions, time)
         self._log_dir_failure_handler: LogDirFailureHandler | None = None  # volatile: startup
+        # asks coordinators before transactions begin in a partition, if that is configured
+        self.transaction_verification: TransactionVerification | None = None  # volatile: KafkaServer, as it starts
         self._new_metrics()
 
     def _new_metrics(self) -> None:
@@ -263,6 +268,8 @@ class ReplicaManager(KafkaMetricsGroup):
         if self._log_dir_failure_handler is not None:
             self._log_dir_failure_handler.shutdown()
         self.replica_fetcher_manager.shutdown()
+        if self.transaction_verification is not None:
+            self.transaction_verification.shutdown()
         self.delayed_fetch_purgatory.shutdown()
         self.delayed_produce_purgatory.shutdown()
         self.delayed_delete_records_purgatory.shutdown()
@@ -437,22 +444,47 @@ class ReplicaManager(KafkaMetricsGroup):
         entries_per_partition: Mapping[TopicPartition, MemoryRecords],
         response_callback: ProduceCallback,
         delayed_produce_lock: ReentrantLock | None = None,
-        processing_stats_callback: Callable[[dict[TopicPartition, RecordsProcessingStats]], object] | None = None,
+        processing_stats_callback: ProcessingStatsCallback | None = None,
+        transactional_id: str | None = None,
+        verification_guards: Guards | None = None,
+        refused: Refused = _NOTHING_REFUSED,
     ) -> None:
         """Append to the leaders' logs and answer once the acks are there; the callback runs exactly once.
 
         acks 0 and 1: answered after the local append; -1: when the high watermark has passed the records, with
         REQUEST_TIMED_OUT after `timeout` ms, or NOT_ENOUGH_REPLICAS_AFTER_APPEND when the ISR shrank meanwhile;
         any other acks: INVALID_REQUIRED_ACKS. `delayed_produce_lock` is a lock the callback's caller may hold.
+        With a `transactional_id` the partitions are verified first, if that is configured; the append follows with
+        the guards, and `refused` are partitions that are answered without one.
         """
         if not self.is_valid_required_acks(required_acks):
             self._refuse_required_acks(entries_per_partition, response_callback)
             return
+        if transactional_id is not None and self.transaction_verification is not None:
+            self.transaction_verification.verify(
+                transactional_id,
+                entries_per_partition,
+                lambda verified, guards, unverified: self.append_records(
+                    timeout,
+                    required_acks,
+                    internal_topics_allowed,
+                    is_from_client,
+                    verified,
+                    response_callback,
+                    delayed_produce_lock,
+                    processing_stats_callback,
+                    verification_guards=guards,
+                    refused=unverified,
+                ),
+            )
+            return
         debug = self.logger.debug_enabled
         s_time = self._time.milliseconds() if debug else 0
         local_produce_results = self.append_to_local_log(
-            internal_topics_allowed, is_from_client, entries_per_partition, required_acks
+            internal_topics_allowed, is_from_client, entries_per_partition, required_acks, verification_guards
         )
+        if refused:
+            local_produce_results.update(refused)
         if debug:
             self.debug("Produce to local log in %d ms", self._time.milliseconds() - s_time)
         partition_response = ProduceResponse.PartitionResponse
@@ -542,6 +574,7 @@ class ReplicaManager(KafkaMetricsGroup):
         is_from_client: bool,
         entries_per_partition: Mapping[TopicPartition, MemoryRecords],
         required_acks: int,
+        verification_guards: Guards | None = None,
     ) -> dict[TopicPartition, LogAppendResult]:
         """Append to each partition's log; an error is that partition's result and does not stop the others."""
         trace = self.logger.trace_enabled
@@ -570,7 +603,8 @@ class ReplicaManager(KafkaMetricsGroup):
                     )
                 if partition is self.OFFLINE_PARTITION:
                     raise self._partitions.offline_error(topic_partition)
-                info = partition.append_records_to_leader(records, is_from_client, required_acks)
+                guard = None if verification_guards is None else verification_guards.get(topic_partition)
+                info = partition.append_records_to_leader(records, is_from_client, required_acks, guard)
                 first_offset = info.first_offset
                 last_offset = info.last_offset
                 num_appended_messages = 0 if first_offset == -1 or last_offset == -1 else last_offset - first_offset + 1

@@ -14,8 +14,8 @@ class RequestLocal:
     """Holds things that live as long as one request and belong to one thread.
 
     KafkaApis gets it with each request and passes it on to nobody: 3.7.1's appends take buffers for unpacking from it,
-    and its coordinators append in a callback (KafkaRequestHandler.wrap_async_callback). It idles until transactions
-    verify their partitions.
+    ours have no use for them. What runs later for a request (KafkaRequestHandler.wrap_async_callback) gets that of the
+    thread it runs on.
 
     Mirrors: kafka.server.RequestLocal @ 3.7.1
     """

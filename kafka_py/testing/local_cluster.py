@@ -226,6 +226,8 @@ class LocalCluster:
             "listeners": f"PLAINTEXT://127.0.0.1:{port + id if port else 0}",
             "log.dirs": ",".join(str(home / f"data-{n}") for n in range(log_dirs)),
             "offsets.topic.replication.factor": "1",
+            "transaction.state.log.replication.factor": "1",
+            "transaction.state.log.min.isr": "1",
             "kafka.py.http.listener": "127.0.0.1:0",
             **more,
         }

@@ -7,17 +7,14 @@ from __future__ import annotations
 
 import os
 import random
-import re
 import signal
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 from confluent_kafka import (
     OFFSET_BEGINNING,
     OFFSET_END,
-    TIMESTAMP_CREATE_TIME,
-    TIMESTAMP_LOG_APPEND_TIME,
     Consumer,
     KafkaError,
     KafkaException,
@@ -25,91 +22,25 @@ from confluent_kafka import (
     TopicPartition,
 )
 
+from kafka_py.common.errors import IllegalArgumentException
 from kafka_py.common.internals.topic import Topic
+from kafka_py.common.utils.throwables import to_string
 from kafka_py.common.utils.utils import load_props
+from kafka_py.tools.client_settings import connected
+from kafka_py.tools.message_formatters import ConsumerRecord, MessageFormatter, formatter_of
+from kafka_py.tools.tools_utils import log_to_stderr
 from kafka_py.utils.command_line_utils import CommandLineUtils
+from kafka_py.utils.logging import Logging
 from kafka_py.utils.option_parser import OptionParser, OptionSet
 
-_TIMESTAMP_TYPES = {TIMESTAMP_CREATE_TIME: "CreateTime", TIMESTAMP_LOG_APPEND_TIME: "LogAppendTime"}
 # Those of the old consumer; Kafka's own tool takes them with the new one, too, and does nothing that shows.
 _WITHOUT_EFFECT = ("csv-reporter-enabled", "metrics-dir", "delete-consumer-offsets")
 _POLL_S = 0.5
 _METADATA_TIMEOUT_S = 30
 _EARLIEST = ("earliest", "beginning", "smallest")  # librdkafka knows three words for it
+_INTERNAL_TOPICS = (Topic.GROUP_METADATA_TOPIC_NAME, Topic.TRANSACTION_STATE_TOPIC_NAME)
 # What a topic's metadata says while the topic is being made
 _NOT_YET = (KafkaError.UNKNOWN_TOPIC_OR_PART, KafkaError.LEADER_NOT_AVAILABLE)
-
-
-class DefaultMessageFormatter:
-    """Writes a record as its value, on demand with timestamp and key before it.
-
-    Mirrors: kafka.tools.DefaultMessageFormatter
-    Left out: close -- nothing to close
-    """
-
-    def __init__(self) -> None:
-        self.print_timestamp = False  # thread: main
-        self.print_key = False  # thread: main
-        self.print_value = True  # thread: main
-        self.key_separator = b"\t"  # thread: main
-        self.line_separator = b"\n"  # thread: main
-
-    def init(self, props: Mapping[str, str]) -> None:
-        def flag(name: str, default: bool) -> bool:
-            return props[name].strip().lower() == "true" if name in props else default
-
-        self.print_timestamp = flag("print.timestamp", self.print_timestamp)
-        self.print_key = flag("print.key", self.print_key)
-        self.print_value = flag("print.value", self.print_value)
-        self.key_separator = props.get("key.separator", "\t").encode()
-        self.line_separator = props.get("line.separator", "\n").encode()
-
-    def write_to(self, record: Message, output: BinaryIO) -> None:
-        parts: list[bytes] = []
-        if self.print_timestamp:
-            kind, timestamp = record.timestamp()
-            known = _TIMESTAMP_TYPES.get(kind)
-            parts.append(f"{known}:{timestamp}".encode() if known else b"NO_TIMESTAMP")
-        if self.print_key:
-            parts.append(_or_null(record.key()))
-        if self.print_value:
-            parts.append(_or_null(record.value()))
-        if parts:
-            output.write(self.key_separator.join(parts) + self.line_separator)
-
-
-class ChecksumMessageFormatter(DefaultMessageFormatter):
-    """Writes the CRC-32 of each value: two topics can be compared without showing them.
-
-    Mirrors: kafka.tools.ChecksumMessageFormatter
-    Differs: checksums the value, as records of magic 2 have no checksum of their own
-    """
-
-    def write_to(self, record: Message, output: BinaryIO) -> None:
-        import zlib
-
-        output.write(b"checksum:%d\n" % zlib.crc32(_or_null(record.value())))
-
-
-class NoOpMessageFormatter(DefaultMessageFormatter):
-    """Writes nothing: to see how fast records can be consumed.
-
-    Mirrors: kafka.tools.NoOpMessageFormatter
-    """
-
-    def write_to(self, record: Message, output: BinaryIO) -> None:
-        return None
-
-
-def _or_null(data: Any) -> bytes:
-    return b"null" if data is None else bytes(data)
-
-
-FORMATTERS: dict[str, type[DefaultMessageFormatter]] = {
-    "kafka.tools.DefaultMessageFormatter": DefaultMessageFormatter,
-    "kafka.tools.ChecksumMessageFormatter": ChecksumMessageFormatter,
-    "kafka.tools.NoOpMessageFormatter": NoOpMessageFormatter,
-}
 
 
 class ConsumerConfig:
@@ -153,6 +84,7 @@ class ConsumerConfig:
         offset = self._offset()
         self.max_messages: int = value("max-messages") if has("max-messages") else -1
         self.timeout_ms: int = value("timeout-ms") if has("timeout-ms") else -1
+        self.skip_message_on_error = has("skip-message-on-error")
         self.formatter = self._formatter(value("formatter"))
         self.props, self.group_id_passed = self._consumer_props()
         reset = OFFSET_BEGINNING if self.props["auto.offset.reset"] in _EARLIEST else OFFSET_END
@@ -178,7 +110,8 @@ class ConsumerConfig:
         )
         accepts(
             "property",
-            "key=value for the formatter: print.timestamp, print.key, print.value, key.separator, line.separator.",
+            "key=value for the formatter: print.timestamp, print.key, print.value, print.partition, key.separator, "
+            "line.separator, key.deserializer, value.deserializer.",
         ).with_required_arg()
         accepts("from-beginning", "Begin with the oldest record instead of the next one.")
         accepts("max-messages", "End after this many records.").with_required_arg().of_type(int, "Integer")
@@ -186,8 +119,8 @@ class ConsumerConfig:
         accepts("skip-message-on-error", "Go on after a record that could not be printed.")
         accepts("new-consumer", "Deprecated: there is no other.")
         self._bootstrap_server = accepts("bootstrap-server", "REQUIRED: The broker to connect to.").with_required_arg()
-        accepts("key-deserializer", "Without effect: bytes are printed as they are.").with_required_arg()
-        accepts("value-deserializer", "Without effect: bytes are printed as they are.").with_required_arg()
+        for side in ("key", "value"):
+            accepts(f"{side}-deserializer", "One of Kafka's, such as LongDeserializer.").with_required_arg()
         accepts("csv-reporter-enabled", "Without effect: the consumer has no metrics for files.")
         accepts("metrics-dir", "Without effect, as csv-reporter-enabled.").with_required_arg().described_as(
             "metrics directory"
@@ -216,16 +149,22 @@ class ConsumerConfig:
             )
         return int(text)
 
-    def _formatter(self, name: str) -> DefaultMessageFormatter:
-        if name not in FORMATTERS:
-            self._die(f"Unknown formatter {name}; there are {', '.join(FORMATTERS)}")
-        formatter = FORMATTERS[name]()
-        formatter.init(CommandLineUtils.parse_key_value_args(self.options.values_of("property")))
+    def _formatter(self, name: str) -> MessageFormatter:
+        props = CommandLineUtils.parse_key_value_args(self.options.values_of("property"))
+        for side in ("key", "value"):
+            if self.options.value_of(f"{side}-deserializer"):
+                props[f"{side}.deserializer"] = self.options.value_of(f"{side}-deserializer")
+        try:
+            formatter = formatter_of(name)
+            formatter.init(props)
+        except IllegalArgumentException as e:
+            self._die(str(e))
+            raise
         return formatter
 
     def _consumer_props(self) -> tuple[dict[str, Any], bool]:
-        value = self.options.value_of
-        from_file = load_props(value("consumer.config")) if self.options.has("consumer.config") else {}
+        has, value = self.options.has, self.options.value_of
+        from_file = load_props(value("consumer.config")) if has("consumer.config") else {}
         extra = CommandLineUtils.parse_key_value_args(self.options.values_of("consumer-property"))
         groups = {g for g in (value("group"), from_file.get("group.id"), extra.get("group.id")) if g is not None}
         if len(groups) > 1:
@@ -240,10 +179,11 @@ class ConsumerConfig:
             **extra,
             "bootstrap.servers": value("bootstrap-server"),
             "group.id": next(iter(groups), f"console-consumer-{random.randrange(100_000)}"),
-            "isolation.level": value("isolation-level"),
         }
-        reset = props.setdefault("auto.offset.reset", "earliest" if self.options.has("from-beginning") else "latest")
-        if self.options.has("from-beginning") and reset != "earliest":
+        if has("isolation-level") or "isolation.level" not in props:
+            props["isolation.level"] = value("isolation-level")
+        reset = props.setdefault("auto.offset.reset", "earliest" if has("from-beginning") else "latest")
+        if has("from-beginning") and reset != "earliest":
             print(
                 f"Can't simultaneously specify --from-beginning and 'auto.offset.reset={reset}', please remove one "
                 "option",
@@ -253,21 +193,28 @@ class ConsumerConfig:
         return props, bool(groups)
 
 
-class ConsoleConsumer:
+class ConsoleConsumer(Logging):
     """Receives records one by one, formats them, counts them.
 
     Mirrors: kafka.tools.ConsoleConsumer
     Left out: checkZk, checkZkPathExists, checkAndMaybeDeleteOldPath, getOldConsumerProps, getNewConsumerProps,
         setAutoOffsetResetValue, addShutdownHook, main, checkErr -- old consumer, or part of ConsumerConfig and main
-    Differs: without --group the partitions are assigned directly, because nobody could ever find the offsets of the
-        random group that Kafka's tool would make up; so topics made later do not join those of a --whitelist. A topic
-        that cannot be is reported at once; one that does not come about, or a broker that cannot be reached, after 30
-        s or --timeout-ms.
+    Differs: without --group the partitions of a --topic are assigned directly: they are read at once, where a group of
+        one must first come about, and nobody could ever find the offsets of the random group that Kafka's tool would
+        make up. A topic that cannot be is reported at once; one that does not come about, or a broker that cannot be
+        reached, after 30 s or --timeout-ms. The time until a group has come about does not count as --timeout-ms.
     """
+
+    logger_name = "kafka.tools.ConsoleConsumer$"
 
     def __init__(self, config: ConsumerConfig) -> None:
         self._config = config
-        self._consumer = Consumer({"enable.auto.commit": config.group_id_passed, **config.props})
+        props: dict[str, Any] = {"enable.auto.commit": config.group_id_passed, **config.props}
+        if config.whitelist and str(props.get("exclude.internal.topics", "true")).lower() == "true":
+            # As Java's consumer by itself: a pattern is not meant for Kafka's own topics.
+            props.setdefault("topic.blacklist", ",".join(f"^{name}$" for name in _INTERNAL_TOPICS))
+        self._consumer: Consumer = connected(Consumer, props)
+        self._is_assigned = False  # thread: main
         self.message_count = 0  # thread: main
         self._metadata_timeout_s: float = _METADATA_TIMEOUT_S
         if config.timeout_ms > 0:
@@ -285,23 +232,21 @@ class ConsoleConsumer:
     def _subscribe(self) -> None:
         config = self._config
         if config.partition is not None:
-            self._consumer.assign([TopicPartition(config.topic, config.partition, config.offset)])
+            self._assign([(config.topic, config.partition)])
+        elif config.whitelist:
+            self._consumer.subscribe([f"^({config.whitelist})$"], on_assign=self._on_assign)
         elif config.group_id_passed:
-            self._consumer.subscribe([f"^({config.whitelist})$" if config.whitelist else config.topic])
+            self._consumer.subscribe([config.topic], on_assign=self._on_assign)
         else:
-            found = self._partitions_of_whitelist() if config.whitelist else self._partitions()
-            self._consumer.assign([TopicPartition(topic, p, config.offset) for topic, p in found])
+            self._assign(self._partitions())
 
-    def _partitions_of_whitelist(self) -> list[tuple[str, int]]:
-        """The partitions of all topics there are now whose whole name matches, but for Kafka's own topics."""
-        pattern = re.compile(self._config.whitelist or "")
-        topics = self._consumer.list_topics(timeout=self._metadata_timeout_s).topics
-        return [
-            (topic, partition)
-            for topic in sorted(topics)
-            if pattern.fullmatch(topic) and not Topic.is_internal(topic)
-            for partition in sorted(topics[topic].partitions)
-        ]
+    def _assign(self, partitions: list[tuple[str, int]]) -> None:
+        offset = self._config.offset
+        self._consumer.assign([TopicPartition(topic, partition, offset) for topic, partition in partitions])
+        self._is_assigned = True
+
+    def _on_assign(self, *_: object) -> None:
+        self._is_assigned = True
 
     def _partitions(self) -> list[tuple[str, int]]:
         """The topic's partitions; asking for a topic that is not there creates it, as subscribing would."""
@@ -316,17 +261,22 @@ class ConsoleConsumer:
         raise KafkaException(metadata.error)
 
     def process(self, output: BinaryIO) -> None:
+        """Write what comes; raises what goes wrong with a record, unless such are to be skipped."""
         config = self._config
         for message in self._receive():
             self.message_count += 1
             try:
-                config.formatter.write_to(message, output)
+                config.formatter.write_to(ConsumerRecord.of(message), output)
                 output.flush()
             except BrokenPipeError:
                 # Nobody listens any more; keep the interpreter from flushing into the same pipe at exit.
                 print("Unable to write to standard out, closing consumer.", file=sys.stderr)
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                os.dup2(os.open(os.devnull, os.O_WRONLY), output.fileno())
                 return
+            except (RuntimeError, ValueError) as e:
+                if not config.skip_message_on_error:
+                    raise
+                self.error("Error processing message, skipping this message: %s", to_string(e))
             if self.message_count == config.max_messages:
                 return
 
@@ -339,10 +289,14 @@ class ConsoleConsumer:
             wait = _POLL_S if timeout_ms < 0 else min(_POLL_S, timeout_ms / 1000)
             message = self._consumer.poll(wait)
             if message is None:
-                waited += wait
+                waited += wait if self._is_assigned else 0
                 continue
-            if message.error() is not None:
-                raise KafkaException(message.error())
+            error = message.error()
+            if error is not None and error.code() in _NOT_YET:
+                self.warn("%s", error.str())
+                continue
+            if error is not None:
+                raise KafkaException(error)
             waited = 0.0
             yield message
 
@@ -352,6 +306,7 @@ class ConsoleConsumer:
 
 def main(args: list[str]) -> int:
     """The tool; 0 at a regular end, 1 for wrong options or an error of the consumer."""
+    log_to_stderr()
     config = ConsumerConfig(args)
     status = 0
     # Java's tool has a shutdown hook for it: the consumer is closed and the count printed, whoever ends the tool.
@@ -363,6 +318,7 @@ def main(args: list[str]) -> int:
         status = 1
     except KeyboardInterrupt:
         print(file=sys.stderr)
-    if config.options.has("enable-systest-events"):
-        print("shutdown_complete")
+    finally:
+        if config.options.has("enable-systest-events"):
+            print("shutdown_complete", flush=True)
     return status

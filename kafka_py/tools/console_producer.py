@@ -16,6 +16,8 @@ from confluent_kafka import KafkaException as ClientException
 from kafka_py.common.errors import KafkaException
 from kafka_py.common.utils.throwables import stack_trace
 from kafka_py.common.utils.utils import get_port, load_props
+from kafka_py.tools.client_settings import connected
+from kafka_py.tools.tools_utils import log_to_stderr
 from kafka_py.utils.command_line_utils import CommandLineUtils
 from kafka_py.utils.option_parser import OptionParser, OptionSet
 
@@ -189,7 +191,7 @@ class NewShinyProducer:
     """
 
     def __init__(self, props: Mapping[str, Any], sync: bool) -> None:
-        self._producer = Producer(dict(props))
+        self._producer = connected(Producer, props)
         self._sync = sync
         self.failures = 0  # thread: main
 
@@ -231,6 +233,7 @@ def _size(data: Any) -> str:
 
 def main(args: list[str]) -> int:
     """The tool; 0 when all input was sent, 1 for wrong options, a bad line or a record that was not delivered."""
+    log_to_stderr()
     config = ProducerConfig(args)
     for name in _WITHOUT_EFFECT:
         if config.options.has(name):

@@ -18,6 +18,10 @@ class OptionException(Exception):
     """
 
 
+def _always(options: OptionSet) -> bool:
+    return True
+
+
 class OptionSpec:
     """One option: its names, its argument, its meaning. The setters answer the option, to be chained.
 
@@ -35,6 +39,7 @@ class OptionSpec:
         self.defaults: list[Any] = []  # thread: of its owner
         self.separator: str | None = None  # thread: of its owner
         self.is_required = False  # thread: of its owner
+        self.is_available = _always  # thread: of its owner
 
     def with_required_arg(self) -> OptionSpec:
         """The option takes an argument."""
@@ -70,6 +75,11 @@ class OptionSpec:
     def required(self) -> OptionSpec:
         """The option must be given."""
         self.is_required = True
+        return self
+
+    def available_if(self, other: OptionSpec) -> OptionSpec:
+        """The option may be given only beside the other one."""
+        self.is_available = lambda options: options.has(other)
         return self
 
     def convert(self, text: str) -> list[Any]:
@@ -146,6 +156,7 @@ class OptionParser:
         self._allow_abbreviations = allow_abbreviations
         self._specs: list[OptionSpec] = []
         self._by_name: dict[str, OptionSpec] = {}
+        self._exclusive: list[tuple[OptionSpec, ...]] = []
 
     def accepts(self, name: str, description: str = "") -> OptionSpec:
         """A new option of that name."""
@@ -157,6 +168,10 @@ class OptionParser:
         self._specs.append(spec)
         self._by_name.update(dict.fromkeys(names, spec))
         return spec
+
+    def mutually_exclusive(self, *specs: OptionSpec) -> None:
+        """Of these options one may be given."""
+        self._exclusive.append(specs)
 
     def find(self, name: str) -> OptionSpec:
         """The option of that name or abbreviation; OptionException if there is none or more than one."""
@@ -205,6 +220,13 @@ class OptionParser:
         missing = [s.display_name for s in self._specs if s.is_required and not options.has(s)]
         if missing:
             raise OptionException(f"Missing required option(s) [{', '.join(missing)}]")
+        unavailable = {s for s in self._specs if options.has(s) and not s.is_available(options)}
+        for specs in self._exclusive:
+            given = [s for s in specs if options.has(s)]
+            unavailable.update(given if len(given) > 1 else ())
+        if unavailable:
+            names = ", ".join(s.display_name for s in self._specs if s in unavailable)
+            raise OptionException(f"Option(s) [{names}] are unavailable given other options on the command line")
 
     def print_help_on(self, sink: TextIO) -> None:
         """Write the table of options, by name, in 80 columns."""

@@ -19,6 +19,11 @@ SMALL = {
     "log.retention.check.interval.ms": "500",
     "log.segment.delete.delay.ms": "500",
     "num.partitions": "1",
+    "offsets.topic.num.partitions": "5",
+    "transaction.state.log.num.partitions": "5",
+    "transaction.abort.timed.out.transaction.cleanup.interval.ms": "500",
+    "group.initial.rebalance.delay.ms": "0",
+    "group.min.session.timeout.ms": "500",
 }
 
 

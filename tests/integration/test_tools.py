@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import pathlib
 import re
@@ -9,6 +10,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 
@@ -157,6 +159,155 @@ def test_the_console_needs_a_topic() -> None:
         assert run(name).code == 1
 
 
+# -- Groups ---------------------------------------------------------------------------------------------------------
+
+
+def groups(broker: LocalBroker, *arguments: str) -> list[list[str]]:
+    """The words of each line that kafka-consumer-groups prints; empty lines do not count."""
+    ended = run("kafka-consumer-groups", "--bootstrap-server", broker.address, *arguments)
+    assert ended.code == 0, ended.said
+    return [line.split() for line in ended.lines() if line]
+
+
+@pytest.fixture(scope="module")
+def read_once(broker: LocalBroker) -> tuple[str, str]:
+    """A topic with 20 records, and a group that has read 12 of them by the console."""
+    topic, group = create_topic(broker.address, topic_name("group")), topic_name("g")
+    produce(broker.address, topic, [(None, b"%d" % i) for i in range(20)])
+    assert len(consumed(broker, topic, "--group", group, "--from-beginning", "--max-messages", "12")) == 12
+    return topic, group
+
+
+def test_the_console_reads_on_where_its_group_was(broker: LocalBroker) -> None:
+    topic, group = create_topic(broker.address, topic_name("group")), topic_name("g")
+    produce(broker.address, topic, [(None, b"%d" % i) for i in range(5)])
+    member = ("--group", group, "--from-beginning")
+    assert consumed(broker, topic, *member, "--max-messages", "2") == ["0", "1"], "what is not printed is not committed"
+    assert consumed(broker, topic, *member) == ["2", "3", "4"]
+    assert consumed(broker, topic, *member) == []
+
+
+def test_the_console_reads_the_topics_of_a_whitelist(broker: LocalBroker) -> None:
+    names = [create_topic(broker.address, topic_name("white")) for _ in range(2)]
+    for name in names:
+        produce(broker.address, name, [(None, name.encode())])
+    ended = run("kafka-console-consumer", "--bootstrap-server", broker.address, "--whitelist", "|".join(names),
+                "--from-beginning", "--max-messages", "2")  # fmt: skip
+    assert sorted(ended.lines()) == sorted(names)
+
+
+def test_the_console_shows_what_a_group_has_committed(broker: LocalBroker, read_once: tuple[str, str]) -> None:
+    topic, group = read_once
+    formatter = "kafka.coordinator.group.GroupMetadataManager$OffsetsMessageFormatter"
+    lines = consumed(broker, "__consumer_offsets", "--from-beginning", "--formatter", formatter)
+    own = [line for line in lines if line.startswith(f"[{group},{topic},0]::OffsetAndMetadata(offset=12, ")]
+    assert own, lines
+
+
+def test_groups_are_listed_and_described(broker: LocalBroker, read_once: tuple[str, str]) -> None:
+    topic, group = read_once
+    assert [group] in groups(broker, "--list")
+    heading, row = groups(broker, "--describe", "--group", group)
+    assert heading == ["TOPIC", "PARTITION", "CURRENT-OFFSET", "LOG-END-OFFSET", "LAG", "CONSUMER-ID", "HOST",
+                       "CLIENT-ID"]  # fmt: skip
+    assert row == [topic, "0", "12", "20", "8", "-", "-", "-"]
+    assert groups(broker, "--describe", "--group", group, "--state")[1][-2:] == ["Empty", "0"]
+    missing = groups(broker, "--describe", "--group", "nobody")
+    assert missing == [["Error:", "Consumer", "group", "'nobody'", "does", "not", "exist."]]
+
+
+def test_offsets_are_reset_and_forgotten_and_groups_deleted(broker: LocalBroker) -> None:
+    topic, group = create_topic(broker.address, topic_name("group")), topic_name("g")
+    produce(broker.address, topic, [(None, b"%d" % i) for i in range(5)])
+    reset = ("--reset-offsets", "--group", group, "--topic", topic)
+    assert groups(broker, *reset, "--to-offset", "3", "--execute")[1:] == [[topic, "0", "3"]]
+    assert consumed(broker, topic, "--group", group) == ["3", "4"]
+    assert groups(broker, *reset, "--shift-by", "-9", "--dry-run")[1:] == [[topic, "0", "0"]]
+    assert groups(broker, *reset, "--by-duration", "PT1H", "--export") == [[f"{topic},0,0"]]
+    assert groups(broker, "--describe", "--group", group)[1][:3] == [topic, "0", "5"], "nothing was changed"
+    assert groups(broker, "--delete-offsets", "--group", group, "--topic", topic)[-1] == [topic, "0", "Successful"]
+    groups(broker, *reset, "--to-latest", "--execute")
+    deleted = groups(broker, "--delete", "--group", group)
+    assert deleted == [f"Deletion of requested consumer groups ('{group}') was successful.".split()]
+    again = groups(broker, "--delete", "--group", group)
+    assert again[1] == f"* Group '{group}' could not be deleted due to: GROUP_ID_NOT_FOUND".split()
+
+
+# -- Measuring and checking -----------------------------------------------------------------------------------------
+
+
+def events(ended: Ended) -> list[dict[str, Any]]:
+    assert ended.code == 0, ended.said
+    return [json.loads(line) for line in ended.lines()]
+
+
+def test_the_verifiable_clients(broker: LocalBroker) -> None:
+    topic, group = create_topic(broker.address, topic_name("verify"), 2), topic_name("g")
+    line = ("--bootstrap-server", broker.address, "--topic", topic, "--max-messages", "50")
+    sent = events(run("kafka-verifiable-producer", *line, "--repeating-keys", "5", "--value-prefix", "1"))
+    assert [event["name"] for event in (sent[0], *sent[-2:])] == ["startup_complete", "shutdown_complete", "tool_data"]
+    acked = {(e["partition"], e["offset"]): (e["key"], e["value"]) for e in sent[1:-2]}
+    assert (len(acked), sent[-1]["sent"], sent[-1]["acked"]) == (50, 50, 50)
+
+    read = events(run("kafka-verifiable-consumer", *line, "--group-id", group, "--verbose"))
+    names = [event["name"] for event in read]
+    assert names[:2] + names[-2:] == [
+        "startup_complete", "partitions_assigned", "partitions_revoked", "shutdown_complete"
+    ]  # fmt: skip
+    data = {(e["partition"], e["offset"]): (e["key"], e["value"]) for e in read if e["name"] == "record_data"}
+    assert data == acked
+    assert all(event["success"] for event in read if event["name"] == "offsets_committed")
+    assert {row[4] for row in groups(broker, "--describe", "--group", group)[1:]} == {"0"}
+
+
+def test_a_verifiable_consumer_is_a_member_until_it_is_ended(broker: LocalBroker) -> None:
+    topic, group = create_topic(broker.address, topic_name("verify"), 2), topic_name("g")
+    command = [sys.executable, str(BIN / "kafka-verifiable-consumer.py"), "--bootstrap-server", broker.address,
+               "--topic", topic, "--group-id", group, "--group-instance-id", "one"]  # fmt: skip
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as member:
+        assert member.stdout is not None
+        lines = [member.stdout.readline() for _ in range(2)]
+        assert json.loads(lines[1])["partitions"] == [{"topic": topic, "partition": p} for p in range(2)]
+        heading, row = groups(broker, "--describe", "--group", group, "--members", "--verbose")
+        assert heading == ["CONSUMER-ID", "HOST", "CLIENT-ID", "#PARTITIONS", "ASSIGNMENT"]
+        assert row[0].startswith("one-")
+        assert row[1:] == ["/127.0.0.1", "rdkafka", "2", f"{topic}(0,1)"]
+        assert groups(broker, "--delete", "--group", group)[1][-1] == "NON_EMPTY_GROUP"
+        member.send_signal(signal.SIGTERM)
+        assert [json.loads(line)["name"] for line in member.stdout] == ["partitions_revoked", "shutdown_complete"]
+    assert member.returncode == 0
+
+
+def test_the_perf_tools(broker: LocalBroker) -> None:
+    topic = create_topic(broker.address, topic_name("perf"))
+    producing = ("--topic", topic, "--throughput", "-1", "--producer-props", f"bootstrap.servers={broker.address}")
+    ended = run("kafka-producer-perf-test", *producing, "acks=all", "--num-records", "5000", "--record-size", "100")
+    assert ended.code == 0, ended.said
+    number = r"\d+\.\d+"
+    assert re.fullmatch(
+        rf"5000 records sent, {number} records/sec \({number} MB/sec\), {number} ms avg latency, "
+        rf"{number} ms max latency, "
+        r"\d+ ms 50th, \d+ ms 95th, \d+ ms 99th, \d+ ms 99\.9th\.\n",
+        ended.out,
+    )
+    read = run("kafka-consumer-perf-test", "--bootstrap-server", broker.address, "--topic", topic, "--messages", "5000")
+    assert read.code == 0, read.said
+    heading, line = (line.split(", ") for line in read.lines())
+    assert len(heading) == len(line)
+    assert (line[2], line[4]) == ("0.4768", "5000")
+
+
+def test_perf_in_transactions(broker: LocalBroker) -> None:
+    topic = create_topic(broker.address, topic_name("perf"))
+    ended = run("kafka-producer-perf-test", "--topic", topic, "--throughput", "2000", "--num-records", "500",
+                "--record-size", "10", "--transaction-duration-ms", "50", "--transactional-id", topic_name("x"),
+                "--producer-props", f"bootstrap.servers={broker.address}")  # fmt: skip
+    assert ended.code == 0, ended.said
+    assert ended.out.startswith("500 records sent")
+    shown = consumed(broker, topic, "--from-beginning", "--isolation-level", "read_committed")
+    assert len(shown) == 500
+
+
 # -- Looking at files and versions ----------------------------------------------------------------------------------
 
 
@@ -192,7 +343,7 @@ def test_kafka_broker_api_versions(broker: LocalBroker) -> None:
     ended = run("kafka-broker-api-versions", "--bootstrap-server", broker.address)
     assert ended.code == 0
     assert ended.lines()[0] == f"{broker.address} (id: 0 rack: null) -> ("
-    assert "\tProduce(0): 0 to 7 [usable: 7]," in ended.lines()
+    assert "\tProduce(0): 0 to 8 [usable: 8]," in ended.lines()
     assert "\tApiVersions(18): 0 to 3 [usable: 3]," in ended.lines()
     nobody = run("kafka-broker-api-versions", "--bootstrap-server", "127.0.0.1:1")
     assert nobody.code != 0
@@ -235,6 +386,7 @@ def test_kafka_lab(tmp_path: pathlib.Path) -> None:
     ended = run("kafka-lab", "--once", "--port", "0", str(told))
     assert ended.code == 0, ended.said
     assert "Consumed 100 records: all equal." in ended.out
+    assert "B has left, the group has rebalanced" in ended.out
 
 
 # -- Start and stop -------------------------------------------------------------------------------------------------

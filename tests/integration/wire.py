@@ -353,8 +353,9 @@ def crowd(
 
 
 def parse(api: int, version: int, reply: bytes) -> Struct:
-    """The body behind the correlation id."""
-    return ApiKeys.for_id(api).response_schema(version).read(memoryview(reply)[4:])
+    """The body behind the correlation id and, in flexible versions, no tagged field."""
+    key = ApiKeys.for_id(api)
+    return key.response_schema(version).read(memoryview(reply)[4 + key.response_header_version(version) :])
 
 
 def values_of(answer: Any, name: str) -> Iterator[Any]:

@@ -110,7 +110,7 @@ def test_broker_api_versions(apache: ApacheKafka, cluster: LocalCluster) -> None
     command = "kafka.admin.BrokerApiVersionsCommand"
     printed = apache.output_of(command, "--bootstrap-server", cluster.bootstrap_servers)
     assert f"{cluster.bootstrap_servers} (id: 0 rack: null) -> (" in printed
-    for line in ("Produce(0): 0 to 7 [usable: 5]", "Metadata(3): 0 to 5 [usable: 5]", "CreateTopics(19): 0 to 2"):
+    for line in ("Produce(0): 0 to 8 [usable: 5]", "Metadata(3): 0 to 9 [usable: 5]", "CreateTopics(19): 0 to 2"):
         assert line in printed
     assert "Fetch(1): 0 to 11 [usable: 7]" in printed
 

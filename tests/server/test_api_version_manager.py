@@ -42,6 +42,14 @@ def test_only_what_is_handled_is_let_in(manager: SimpleApiVersionManager) -> Non
     assert not manager.is_api_enabled(None, 0)
 
 
+def test_what_brokers_send_each_other_is_let_in_and_not_offered() -> None:
+    manager = SimpleApiVersionManager("broker", KafkaApis.HANDLERS)
+    key = ApiKeys.ADD_PARTITIONS_TO_TXN
+    assert [manager.is_api_enabled(key, v) for v in range(6)] == [True, True, False, False, True, False]
+    [offered] = [v for v in manager.api_version_response(0).api_versions if v.api_key == key.id]
+    assert (offered.min_version, offered.max_version) == (0, 1)
+
+
 def test_any_version_of_api_versions_is_let_in(manager: SimpleApiVersionManager) -> None:
     assert manager.is_api_enabled(ApiKeys.API_VERSIONS, 99)
 

@@ -291,6 +291,12 @@ def test_when_offsets_expire(
     assert kept.expire_timestamp == (None if expires is None else now + expires)
 
 
+def test_offsets_kept_for_longer_than_a_timestamp_can_say_do_not_expire(apis: Apis) -> None:
+    apis.group_coordinator.handle_commit_offsets = calls = Calls()
+    apis.handle(commit(2, 0, retention_time=(1 << 63) - 1))
+    assert calls.made[0][4][T0].expire_timestamp == (1 << 63) - 1
+
+
 def test_topics_that_may_not_be_read_are_not_committed() -> None:
     apis = Apis(TopicRefusingAuthorizer("t"))
     apis.update_metadata("t")

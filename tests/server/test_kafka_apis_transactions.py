@@ -16,7 +16,11 @@ from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.add_offsets_to_txn_request import AddOffsetsToTxnRequest
-from kafka_py.common.requests.add_partitions_to_txn_request import AddPartitionsToTxnRequest
+from kafka_py.common.requests.add_partitions_to_txn_request import (
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnTopic,
+    AddPartitionsToTxnTransaction,
+)
 from kafka_py.common.requests.end_txn_request import EndTxnRequest
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.produce_request import ProduceRequest
@@ -185,6 +189,38 @@ def test_internal_topics_and_those_of_others_are_not_added() -> None:
     apis.close()
 
 
+def verification(*verify_only: bool) -> AddPartitionsToTxnRequest:
+    topic = AddPartitionsToTxnTopic(topic="t", partitions=[0, 1])
+    transactions = [
+        AddPartitionsToTxnTransaction(
+            transactional_id=f"x{i}", producer_id=15, producer_epoch=0, verify_only=only, topics=[topic]
+        )
+        for i, only in enumerate(verify_only)
+    ]
+    return AddPartitionsToTxnRequest(version=4, transactions=transactions)
+
+
+def test_brokers_ask_whether_partitions_belong_to_transactions(apis: Apis) -> None:
+    def answer(txn_id: str, producer_id: int, epoch: int, partitions: list[TopicPartition], callback: Any) -> None:
+        assert (producer_id, epoch, partitions) == (15, 0, [T0, T1])
+        callback({T0: Errors.NONE, T1: Errors.INVALID_TXN_STATE})
+
+    apis.txn_coordinator.handle_verify_partitions_in_transaction = answer
+    response = apis.handle(verification(True, False))
+    assert response.error_code == 0
+    assert [(r.transactional_id, r.errors()) for r in response.results_by_transaction] == [
+        ("x0", {T0: Errors.NONE, T1: Errors.INVALID_TXN_STATE}),
+        ("x1", dict.fromkeys((T0, T1), Errors.INVALID_REQUEST)),
+    ]
+
+
+def test_only_brokers_ask_that() -> None:
+    apis = refusing(Operation.ClusterAction)
+    response = apis.handle(verification(True))
+    assert (response.error_code, response.results_by_transaction) == (Errors.CLUSTER_AUTHORIZATION_FAILED.code, [])
+    apis.close()
+
+
 def add_offsets() -> AddOffsetsToTxnRequest:
     return AddOffsetsToTxnRequest(
         version=1, transactional_id="x", producer_id=15, producer_epoch=0, group_id="g"
@@ -304,7 +340,7 @@ def test_a_transactions_offsets_reach_the_group(apis: Apis, version: int, member
 @pytest.mark.parametrize(
     ("version", "told"), [(1, Errors.COORDINATOR_NOT_AVAILABLE), (2, Errors.COORDINATOR_LOAD_IN_PROGRESS)]
 )
-def test_old_producers_are_not_told_of_loading(apis: Apis, version: int, told: Errors) -> None:
+def test_old_clients_are_not_told_of_a_loading_coordinator(apis: Apis, version: int, told: Errors) -> None:
     """KAFKA-7296: it is an error that they die of."""
     apis.group_coordinator.handle_txn_commit_offsets = calls = Calls()
     apis.handle(txn_commit(0, version=version))

@@ -34,7 +34,7 @@ def refused(**props: Any) -> str:
     return str(e.value).removeprefix("requirement failed: ")
 
 
-def test_the_table_has_all_options_of_kafka_and_seven_newer_ones_and_ours() -> None:
+def test_the_table_has_all_options_of_kafka_and_eight_newer_ones_and_ours() -> None:
     names = KafkaConfig.CONFIG_DEF.names()
     ours = {name for name in names if name.startswith("kafka.py.")}
     assert ours == {"kafka.py.http.listener", "kafka.py.cpu.affinity", "kafka.py.xray", "kafka.py.api.level"}
@@ -45,6 +45,7 @@ def test_the_table_has_all_options_of_kafka_and_seven_newer_ones_and_ours() -> N
         "connection.failed.authentication.delay.ms",
         "control.plane.listener.name",
         "early.start.listeners",
+        "transaction.partition.verification.enable",
         "group.max.size",
     }
     assert newer <= names

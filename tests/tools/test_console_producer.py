@@ -119,7 +119,7 @@ def test_what_was_read_is_sent_when_the_tool_is_terminated(monkeypatch: pytest.M
     assert StubProducer.flushed
 
 
-@pytest.mark.parametrize("args", [["--producer-property", "foo=bar"], ["--producer.config", "/nowhere/at/all"]])
+@pytest.mark.parametrize("args", [["--producer-property", "acks=bar"], ["--producer.config", "/nowhere/at/all"]])
 def test_settings_that_cannot_be_are_told_without_a_stack(
     args: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Capture
 ) -> None:

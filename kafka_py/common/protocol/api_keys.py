@@ -79,7 +79,7 @@ class ApiKeys:
         23, "OffsetForLeaderEpoch", 3, class_prefix="OffsetsForLeaderEpoch"
     )
     ADD_PARTITIONS_TO_TXN: ClassVar[ApiKeys] = _key(
-        24, "AddPartitionsToTxn", 1, min_required_inter_broker_magic=_MAGIC_VALUE_V2
+        24, "AddPartitionsToTxn", 4, min_required_inter_broker_magic=_MAGIC_VALUE_V2
     )
     ADD_OFFSETS_TO_TXN: ClassVar[ApiKeys] = _key(
         25, "AddOffsetsToTxn", 1, min_required_inter_broker_magic=_MAGIC_VALUE_V2

@@ -414,13 +414,16 @@ class GroupCoordinator(Logging):
         group = self.group_manager.get_group(group_id) if error is None else None
         if error is Errors.COORDINATOR_LOAD_IN_PROGRESS:
             # nothing is known of the group yet, so nothing is held against its members
-            response_callback(_NONE)
+            error = _NONE
         elif group is None:
-            response_callback(error or Errors.UNKNOWN_MEMBER_ID)
+            error = error or Errors.UNKNOWN_MEMBER_ID
         else:
             with group.lock:
                 error = _member_error(group, member_id, group_instance_id, generation_id, "heartbeat")
-                response_callback(error or self._do_heartbeat(group, group.get(member_id)))
+                if error is None:
+                    error = self._do_heartbeat(group, group.get(member_id))
+        # under no lock: of all requests of a group these are the most (KAFKA-13134)
+        response_callback(error)
 
     def _do_heartbeat(self, group: GroupMetadata, member: MemberMetadata) -> Errors:
         """Caller holds the group's lock."""

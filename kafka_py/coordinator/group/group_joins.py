@@ -41,7 +41,8 @@ class GroupJoins(Logging):
     Locks: the group's, from the first look at it to the answer.
     Differs: a group that has group.max.size members lets nobody else in who was given an id before it was full
         (KAFKA-9885), and lets a static member in that takes the place of its former self. The new id of a static
-        member is in the log before the member hears of it (KAFKA-10284).
+        member is in the log before the member hears of it (KAFKA-10284). Who joins again may have new timeouts
+        (KAFKA-14009).
     """
 
     logger_name = "kafka.coordinator.group.GroupCoordinator"
@@ -174,7 +175,7 @@ class GroupJoins(Logging):
             # it may come again without an id
             error = Errors.UNKNOWN_MEMBER_ID
         else:
-            self._rejoin(group, group.get(member_id), joining.protocols, response_callback)
+            self._rejoin(group, group.get(member_id), joining, response_callback)
             return
         response_callback(JoinGroupResult.failed(member_id, error))
 
@@ -198,7 +199,7 @@ class GroupJoins(Logging):
         self,
         group: GroupMetadata,
         member: MemberMetadata,
-        protocols: list[tuple[str, bytes]],
+        joining: JoiningMember,
         response_callback: JoinCallback,
     ) -> None:
         """A member of the group joins again.
@@ -208,15 +209,15 @@ class GroupJoins(Logging):
         """
         member_id = member.member_id
         if group.is_(PreparingRebalance):
-            self._update_member_and_rebalance(group, member, protocols, response_callback)
+            self._update_member_and_rebalance(group, member, joining, response_callback)
         elif group.is_(CompletingRebalance):
-            if member.matches(protocols):
+            if member.matches(joining.protocols):
                 response_callback(join_result(group, member_id))
             else:
-                self._update_member_and_rebalance(group, member, protocols, response_callback)
+                self._update_member_and_rebalance(group, member, joining, response_callback)
         elif group.is_(Stable):
-            if group.is_leader(member_id) or not member.matches(protocols):
-                self._update_member_and_rebalance(group, member, protocols, response_callback)
+            if group.is_leader(member_id) or not member.matches(joining.protocols):
+                self._update_member_and_rebalance(group, member, joining, response_callback)
             else:
                 response_callback(join_result(group, member_id))
         else:
@@ -279,13 +280,17 @@ class GroupJoins(Logging):
         )
         current_leader = group.leader_or_null
         member = group.replace_group_instance(old_member_id, new_member_id, instance_id)
+        before = joining._replace(
+            rebalance_timeout_ms=member.rebalance_timeout_ms,
+            session_timeout_ms=member.session_timeout_ms,
+            protocols=member.supported_protocols,
+        )
         # the session of the old id ends by itself: nobody has that id any more
         self._coordinator.complete_and_schedule_next_heartbeat_expiration(group, member)
-        old_protocols = member.supported_protocols
-        group.update_member(member, joining.protocols, response_callback)
+        self._update_member(group, member, joining, response_callback)
         if group.is_(Stable):
             if group.select_protocol() == group.protocol_name:
-                self._store_static_member(group, member, old_member_id, old_protocols, current_leader)
+                self._store_static_member(group, member, old_member_id, before, current_leader)
             else:
                 self._coordinator.maybe_prepare_rebalance(
                     group,
@@ -308,7 +313,7 @@ class GroupJoins(Logging):
         group: GroupMetadata,
         member: MemberMetadata,
         old_member_id: str,
-        old_protocols: list[tuple[str, bytes]],
+        before: JoiningMember,
         current_leader: str | None,
     ) -> None:
         """Write the group with the member's new id, for a coordinator after us would fence it else; then answer.
@@ -334,7 +339,7 @@ class GroupJoins(Logging):
                 # for the leader: the assignment it would make would not be handed on by a stable group.
                 group.maybe_invoke_join_callback(member, result)
                 if error is not Errors.NONE:
-                    group.update_member(member, old_protocols, None)
+                    self._update_member(group, member, before, None)
                     group.replace_group_instance(new_member_id, old_member_id, instance_id)
                 self._coordinator.complete_and_schedule_next_heartbeat_expiration(group, member)
 
@@ -342,14 +347,19 @@ class GroupJoins(Logging):
         self._group_manager.store_group(group, assignment, stored)
 
     def _update_member_and_rebalance(
-        self,
-        group: GroupMetadata,
-        member: MemberMetadata,
-        protocols: list[tuple[str, bytes]],
-        callback: JoinCallback,
+        self, group: GroupMetadata, member: MemberMetadata, joining: JoiningMember, callback: JoinCallback
     ) -> None:
-        group.update_member(member, protocols, callback)
+        self._update_member(group, member, joining, callback)
         self._coordinator.maybe_prepare_rebalance(group, f"Updating metadata for member {member.member_id}")
+
+    @staticmethod
+    def _update_member(
+        group: GroupMetadata, member: MemberMetadata, joining: JoiningMember, callback: JoinCallback | None
+    ) -> None:
+        """What it says now counts: protocols, and timeouts that its new configuration may have (KAFKA-14009)."""
+        group.update_member(member, joining.protocols, callback)
+        member.rebalance_timeout_ms = joining.rebalance_timeout_ms
+        member.session_timeout_ms = joining.session_timeout_ms
 
 
 def join_result(group: GroupMetadata, member_id: str) -> JoinGroupResult:

@@ -445,20 +445,33 @@ class GroupMetadata(Logging):
         member.awaiting_join_callback = callback
 
     def maybe_invoke_join_callback(self, member: MemberMetadata, join_group_result: JoinGroupResult) -> None:
-        """Answer a member's join, if it waits for that."""
+        """Answer a member's join, if it waits for that.
+
+        If that fails (KafkaApis could not send it) the member is told so, and the others are answered all the same.
+        """
         callback = member.awaiting_join_callback
         if callback is not None:
-            callback(join_group_result)
-            member.awaiting_join_callback = None
-            self._num_members_awaiting_join -= 1
+            try:
+                callback(join_group_result)
+            except Exception as e:  # noqa: BLE001 -- whatever it was, it is this member's alone
+                self.error("Failed to invoke join callback for %s due to %s.", member, e, exc=e)
+                callback(JoinGroupResult.failed(member.member_id, Errors.UNKNOWN_SERVER_ERROR))
+            finally:
+                member.awaiting_join_callback = None
+                self._num_members_awaiting_join -= 1
 
     def maybe_invoke_sync_callback(self, member: MemberMetadata, sync_group_result: SyncGroupResult) -> bool:
         """Answer a member's sync; False if it does not wait for that."""
         callback = member.awaiting_sync_callback
         if callback is None:
             return False
-        callback(sync_group_result)
-        member.awaiting_sync_callback = None
+        try:
+            callback(sync_group_result)
+        except Exception as e:  # noqa: BLE001 -- as above
+            self.error("Failed to invoke sync callback for %s due to %s.", member, e, exc=e)
+            callback(SyncGroupResult.failed(Errors.UNKNOWN_SERVER_ERROR))
+        finally:
+            member.awaiting_sync_callback = None
         return True
 
     # ---- protocol and generation
@@ -709,9 +722,10 @@ class GroupMetadata(Logging):
     ) -> dict[TopicPartition, OffsetAndMetadata]:
         """Forget what has expired (KIP-211); what that was.
 
-        The retention begins, for a group without members, when it became so; for topics that nobody in a group of
-        consumers reads any more, and for who only commits, with the commit. What has its own time of expiry, from older
-        clients and records, goes by that.
+        The retention begins, for a group without members, when it became so; for topics that nobody in a stable group
+        of consumers reads any more, and for who only commits, with the commit. What has its own time of expiry, from
+        older clients and records, goes by that. While a group rebalances nobody knows what its members will read, so
+        nothing expires (KAFKA-13636).
         """
         expired = {
             tp: committed.offset_and_metadata
@@ -731,7 +745,8 @@ class GroupMetadata(Logging):
         if self.protocol_type is None or self.is_(Empty):
             return True
         topics = self._subscribed_topics
-        return self.is_consumer_group and topics is not None and topic_partition.topic not in topics
+        knows_topics = self.is_(Stable) and self.is_consumer_group and topics is not None
+        return knows_topics and topic_partition.topic not in (topics or ())
 
     def _has_expired(self, committed: OffsetAndMetadata, current_timestamp: int, offset_retention_ms: int) -> bool:
         if committed.expire_timestamp is not None:

@@ -229,7 +229,8 @@ class GroupMetadataManager(KafkaMetricsGroup):
     Thread: request handlers; group-metadata-manager-0 loads, unloads, ends transactions and cleans up.
     Locks: _partition_lock -> a group's lock -> the append lock of the partition, under which no callback runs.
     Differs: a group is found by its producer's marker until none of the producer's commits is pending; in 2.5.1 a
-        commit that failed takes it away before that is looked at.
+        commit that failed takes it away before that is looked at. A partition that is lost and led again while it is
+        being read is read again (as from 2.8 on); in 1.1.1 nobody has its groups then, until the next election.
     Left out: the object's readers and writers of records, see docs/left-out.tsv
     """
 
@@ -254,7 +255,8 @@ class GroupMetadataManager(KafkaMetricsGroup):
         self._group_metadata_cache: Pool[str, GroupMetadata] = Pool()  # atomic
         # guards the two sets, before the lock of any group
         self._partition_lock = ReentrantLock()
-        self._loading_partitions: set[int] = set()  # guarded by: _partition_lock
+        # partition -> how many loads are under way or scheduled: one may be led, lost and led again meanwhile
+        self._loading_partitions: dict[int, int] = {}  # guarded by: _partition_lock
         self._owned_partitions: set[int] = set()  # guarded by: _partition_lock
         self._shutting_down = AtomicBoolean(False)
         self._group_metadata_topic_partition_count = self._get_group_metadata_topic_partition_count()
@@ -606,20 +608,16 @@ class GroupMetadataManager(KafkaMetricsGroup):
     ) -> None:
         """Read the partition, on the manager's own thread."""
         topic_partition = TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, offsets_partition)
-        if self.add_loading_partition(offsets_partition):
-            self.info("Scheduling loading of offsets and group metadata from %s", topic_partition)
-            self._scheduler.schedule(
-                str(topic_partition), lambda: self.load_groups_and_offsets(topic_partition, on_group_loaded)
-            )
-        else:
-            self.info("Already loading offsets and group metadata from %s", topic_partition)
+        self.add_loading_partition(offsets_partition)
+        self.info("Scheduling loading of offsets and group metadata from %s", topic_partition)
+        self._scheduler.schedule(
+            str(topic_partition), lambda: self.load_groups_and_offsets(topic_partition, on_group_loaded)
+        )
 
-    def add_loading_partition(self, partition: int) -> bool:
-        """Whether the partition was not being read yet; it is now."""
+    def add_loading_partition(self, partition: int) -> None:
+        """The partition is to be read, perhaps once more: between two loads there may be an unload."""
         with self._partition_lock:
-            is_new = partition not in self._loading_partitions
-            self._loading_partitions.add(partition)
-            return is_new
+            self._loading_partitions[partition] = self._loading_partitions.get(partition, 0) + 1
 
     def add_partition_ownership(self, partition: int) -> None:
         """The partition's groups are here."""
@@ -644,8 +642,11 @@ class GroupMetadataManager(KafkaMetricsGroup):
             self.error("Error loading offsets from %s", topic_partition, exc=t)
         finally:
             with self._partition_lock:
-                self._owned_partitions.add(topic_partition.partition)
-                self._loading_partitions.discard(topic_partition.partition)
+                partition = topic_partition.partition
+                self._owned_partitions.add(partition)
+                left = self._loading_partitions.pop(partition, 1) - 1
+                if left:
+                    self._loading_partitions[partition] = left
 
     def _do_load_groups_and_offsets(
         self, topic_partition: TopicPartition, on_group_loaded: Callable[[GroupMetadata], object]

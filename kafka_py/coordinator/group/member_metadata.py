@@ -58,8 +58,9 @@ class MemberMetadata:
         self.group_instance_id = group_instance_id
         self.client_id = client_id
         self.client_host = client_host
-        self.rebalance_timeout_ms = rebalance_timeout_ms
-        self.session_timeout_ms = session_timeout_ms
+        # as it said when it joined last
+        self.rebalance_timeout_ms = rebalance_timeout_ms  # thread: whoever holds the group's lock
+        self.session_timeout_ms = session_timeout_ms  # thread: whoever holds the group's lock
         self.protocol_type = protocol_type
         self.supported_protocols = supported_protocols  # thread: whoever holds the group's lock
         self.assignment = b""  # thread: whoever holds the group's lock

@@ -13,7 +13,7 @@ append is on all replicas in sync.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 from kafka_py.common.errors import IllegalStateException
@@ -90,6 +90,7 @@ class _EndTxn(NamedTuple):
 
 InitProducerIdCallback: TypeAlias = Callable[[InitProducerIdResult], None]
 AddPartitionsCallback: TypeAlias = Callable[[Errors], None]
+VerifyPartitionsCallback: TypeAlias = Callable[[Mapping["TopicPartition", Errors]], None]
 EndTxnCallback: TypeAlias = Callable[[Errors], None]
 
 # What EndTxn makes of an ongoing transaction, and the state in which the same request again finds it done.
@@ -401,6 +402,54 @@ class TransactionCoordinator(Logging):
                 return Errors.NONE  # the log says so already
             new_metadata = txn_metadata.prepare_add_partitions(frozenset(partitions), self._time.milliseconds())
         return PreparedTransition(epoch_and_metadata.coordinator_epoch, new_metadata)
+
+    # ---- verification (between brokers)
+
+    def handle_verify_partitions_in_transaction(
+        self,
+        transactional_id: str | None,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+        response_callback: VerifyPartitionsCallback,
+    ) -> None:
+        """Call back with what speaks against a write to each partition, NONE if the transaction has it [3.7.1]."""
+        result = self._verify_partitions(transactional_id, producer_id, producer_epoch, partitions)
+        if isinstance(result, Errors):
+            self.debug(
+                "Returning %s error code to client for %s's AddPartitions request for verification",
+                result,
+                transactional_id,
+            )
+            response_callback(dict.fromkeys(partitions, result))
+        else:
+            response_callback(result)
+
+    def _verify_partitions(
+        self,
+        transactional_id: str | None,
+        producer_id: int,
+        producer_epoch: int,
+        partitions: Collection[TopicPartition],
+    ) -> Errors | dict[TopicPartition, Errors]:
+        """A step under way is of no interest: the log looks again when it appends."""
+        if not transactional_id:
+            return Errors.INVALID_REQUEST
+        found = self._txn_manager.get_transaction_state(transactional_id)
+        if isinstance(found, Errors):
+            return found
+        if found is None:
+            return Errors.INVALID_PRODUCER_ID_MAPPING
+        txn_metadata = found.transaction_metadata
+        with txn_metadata.lock:
+            if txn_metadata.producer_id != producer_id:
+                return Errors.INVALID_PRODUCER_ID_MAPPING
+            if txn_metadata.producer_epoch != producer_epoch:
+                return Errors.INVALID_PRODUCER_EPOCH
+            if txn_metadata.state in (PrepareCommit, PrepareAbort):
+                return Errors.CONCURRENT_TRANSACTIONS
+            there = txn_metadata.topic_partitions
+            return {p: Errors.NONE if p in there else Errors.INVALID_TXN_STATE for p in partitions}
 
     # ---- leadership
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import struct
 from collections.abc import Callable, Mapping, Sequence
 from types import SimpleNamespace
 from typing import Any, Generic, NamedTuple, TypeVar, cast
@@ -409,3 +410,9 @@ def empty_group(rig: Rig) -> JoinGroupResult:
     assert rig.leave(joined.member_id).top_level_error is Errors.NONE
     assert rig.state() is Empty
     return joined
+
+
+def subscription(*topics: str) -> bytes:
+    """A consumer's metadata in version 0: version, topics, no user data."""
+    names = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
+    return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)

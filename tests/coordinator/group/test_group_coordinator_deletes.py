@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import struct
 from typing import Any, cast
 
 import pytest
@@ -10,16 +9,17 @@ import pytest
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.coordinator.group.group_metadata import Empty, Stable
-from tests.coordinator.group.coordinator_support import GROUP, OTHER_GROUP, PROTOCOL_TYPE, Rig, empty_group
+from tests.coordinator.group.coordinator_support import (
+    GROUP,
+    OTHER_GROUP,
+    PROTOCOL_TYPE,
+    Rig,
+    empty_group,
+    subscription,
+)
 
 FOO = TopicPartition("foo", 0)
 BAR = TopicPartition("bar", 0)
-
-
-def subscription(*topics: str) -> bytes:
-    """A consumer's metadata in version 0: version, topics, no user data."""
-    names = b"".join(struct.pack(">h", len(topic)) + topic.encode() for topic in topics)
-    return struct.pack(">hi", 0, len(topics)) + names + struct.pack(">i", -1)
 
 
 def offsets(rig: Rig, *partitions: TopicPartition) -> list[int]:

@@ -89,6 +89,18 @@ def test_in_a_stable_group(rig: Rig) -> None:
     assert rig.heartbeat(joined.member_id, 1) is Errors.NONE
 
 
+def test_a_heartbeat_is_answered_under_no_lock(rig: Rig) -> None:
+    """So that who sends the answer holds nobody up (KAFKA-13134)."""
+    joined = rig.stable_member()
+    held: list[bool] = []
+
+    def answer(error: Errors) -> None:
+        held.append(rig.group().lock.is_held_by_current_thread())
+
+    rig.coordinator.handle_heartbeat(GROUP, joined.member_id, None, 1, answer)
+    assert held == [False]
+
+
 @pytest.mark.ported("GroupCoordinatorTest.testSessionTimeout")
 def test_who_is_silent_is_out(rig: Rig) -> None:
     joined = rig.stable_member()

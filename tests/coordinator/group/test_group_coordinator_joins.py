@@ -378,6 +378,37 @@ def test_a_static_member_that_does_not_come_back_stays_until_its_session_is_over
         assert rig.heartbeat(other.member_id, again.generation_id) is Errors.NONE
 
 
+@pytest.mark.parametrize("instance_id", [None, LEADER])
+def test_the_timeouts_of_a_member_are_those_it_said_last(rig: Rig, instance_id: str | None) -> None:
+    """A static member that was restarted may have a new configuration (KAFKA-14009)."""
+    first = rig.static_join(LEADER) if instance_id else rig.join()
+    rig.sync(first.generation_id, first.member_id)
+    member_id = "" if instance_id else first.member_id
+    again = rig.send_join(member_id, instance_id=instance_id, session_timeout=2000, rebalance_timeout=3000).value
+    member = rig.group().get(again.member_id)
+    assert (member.session_timeout_ms, member.rebalance_timeout_ms) == (2000, 3000)
+    rig.sync(again.generation_id, again.member_id)
+    rig.advance(1900)
+    assert rig.heartbeat(again.member_id, again.generation_id) is Errors.NONE
+
+
+def test_an_answer_that_cannot_be_sent_is_no_others_concern(rig: Rig) -> None:
+    answers: list[JoinGroupResult] = []
+
+    def refuse(result: JoinGroupResult) -> None:
+        answers.append(result)
+        if result.error is Errors.NONE:
+            raise ValueError("no such struct")
+
+    rig.coordinator.handle_join_group(GROUP, "", None, False, "c", "h", 500, 500, PROTOCOL_TYPE, PROTOCOLS, refuse)
+    second = rig.send_join()
+    rig.advance(INITIAL_DELAY + 1)
+    rig.advance(REBALANCE_TIMEOUT + 1)
+    assert [answer.error for answer in answers] == [Errors.NONE, Errors.UNKNOWN_SERVER_ERROR]
+    assert second.value.error is Errors.NONE
+    assert rig.state() is CompletingRebalance
+
+
 # -- Static members that are restarted: the new id is in the log first (KAFKA-10284)
 
 
@@ -421,13 +452,14 @@ def test_a_leader_that_is_restarted_does_not_take_itself_for_the_leader(rig: Rig
 def test_a_static_member_whose_new_id_cannot_be_stored_keeps_the_old_one(rig: Rig) -> None:
     members = rig.static_members()
     rig.replica_manager.error = Errors.NOT_ENOUGH_REPLICAS
-    back = rig.send_join(instance_id=LEADER, protocols=[("range", b"other")])
+    back = rig.send_join(instance_id=LEADER, protocols=[("range", b"other")], session_timeout=2000)
     assert (back.value.error, back.value.member_id) == (Errors.COORDINATOR_NOT_AVAILABLE, "")
     group = rig.group()
     assert group.current_state is Stable
     assert group.all_members == {members.leader_id, members.follower_id}
     assert group.get_static_member_id(LEADER) == group.leader_or_null == members.leader_id
     assert group.get(members.leader_id).matches(SUPERSET)
+    assert group.get(members.leader_id).session_timeout_ms == SESSION_TIMEOUT
 
 
 @pytest.mark.parametrize("error", [Errors.NONE, Errors.NOT_ENOUGH_REPLICAS])

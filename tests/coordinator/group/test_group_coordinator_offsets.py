@@ -7,14 +7,16 @@ import pytest
 from kafka_py.common.offset_and_metadata import OffsetAndMetadata
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.topic_partition import TopicPartition
-from kafka_py.coordinator.group.group_metadata import Empty, PreparingRebalance
+from kafka_py.coordinator.group.group_metadata import Empty, PreparingRebalance, Stable
 from tests.coordinator.group.coordinator_support import (
     GROUP,
     LEADER,
+    MAX_SESSION_TIMEOUT,
     OTHER_GROUP,
     Answer,
     Rig,
     empty_group,
+    subscription,
 )
 
 TP = TopicPartition("topic", 0)
@@ -248,6 +250,21 @@ def test_in_a_transaction_member_and_generation_count_where_they_are_given(rig: 
     assert illegal == {TP: Errors.ILLEGAL_GENERATION}
     assert rig.txn_commit({TP: 0}, member_id=member_id, generation=generation) == {TP: Errors.NONE}
     assert rig.txn_commit({TP: 0}) == {TP: Errors.NONE}  # as producers before KIP-447 do
+
+
+def test_while_a_group_rebalances_its_offsets_do_not_expire(rig: Rig) -> None:
+    """Which topics its members will read nobody knows yet (KAFKA-13636)."""
+    retention_ms = rig.coordinator.offset_config.offsets_retention_ms
+    joined = rig.stable_member(protocols=[("range", subscription("read"))], session_timeout=MAX_SESSION_TIMEOUT)
+    rig.commit({TP: 1}, joined.member_id, joined.generation_id)
+    rig.time.sleep(retention_ms + 1)
+    group = rig.group()
+    group.transition_to(PreparingRebalance)
+    assert group.remove_expired_offsets(rig.time.milliseconds(), retention_ms) == {}
+    group.init_next_generation()
+    assert group.remove_expired_offsets(rig.time.milliseconds(), retention_ms) == {}
+    group.transition_to(Stable)
+    assert list(group.remove_expired_offsets(rig.time.milliseconds(), retention_ms)) == [TP]
 
 
 def test_offsets_of_partitions_that_are_deleted_are_forgotten(rig: Rig) -> None:

@@ -682,3 +682,47 @@ def test_the_end_of_all(txn: Coordinator) -> None:
     assert (txn.ids.is_shut_down, txn.states.is_shut_down, txn.channel.running) == (True, True, False)
     assert txn.coordinator.partition_for(TXN_ID) == 0
     assert txn.coordinator.transaction_topic_configs == {"cleanup.policy": "compact"}
+
+
+# -- Verification ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("state", "epoch", "error"),
+    [
+        (Ongoing, EPOCH, NONE),
+        (Ongoing, EPOCH - 1, FENCED),
+        (Ongoing, EPOCH + 1, FENCED),
+        (PrepareCommit, EPOCH, CONCURRENT),
+        (PrepareAbort, EPOCH, CONCURRENT),
+    ],
+)
+def test_whether_a_partition_belongs_to_the_transaction(
+    txn: Coordinator, state: TransactionState, epoch: int, error: Errors
+) -> None:
+    txn.have(state, partitions=PARTITIONS)
+    other = TopicPartition("other", 0)
+    found: list[Any] = []
+    verify = txn.coordinator.handle_verify_partitions_in_transaction
+    verify(TXN_ID, PRODUCER_ID, epoch, [*PARTITIONS, other], found.append)
+    expected_other = Errors.INVALID_TXN_STATE if error is NONE else error
+    assert found == [{**dict.fromkeys(PARTITIONS, error), other: expected_other}]
+    verify(TXN_ID, PRODUCER_ID + 1, epoch, [other], found.append)
+    verify("unknown", PRODUCER_ID, epoch, [other], found.append)
+    verify("", PRODUCER_ID, epoch, [other], found.append)
+    txn.states.states[TXN_ID] = NOT_COORDINATOR
+    verify(TXN_ID, PRODUCER_ID, epoch, [other], found.append)
+    assert [answer[other] for answer in found[1:]] == [
+        INVALID_MAPPING,
+        INVALID_MAPPING,
+        Errors.INVALID_REQUEST,
+        NOT_COORDINATOR,
+    ]
+
+
+@pytest.mark.parametrize("state", [Empty, CompleteCommit, CompleteAbort], ids=repr)
+def test_a_batch_that_comes_when_all_is_over_belongs_to_nothing(txn: Coordinator, state: TransactionState) -> None:
+    txn.have(state)
+    found: list[Any] = []
+    txn.coordinator.handle_verify_partitions_in_transaction(TXN_ID, PRODUCER_ID, EPOCH, PARTITIONS, found.append)
+    assert found == [dict.fromkeys(PARTITIONS, Errors.INVALID_TXN_STATE)]
