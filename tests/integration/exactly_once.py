@@ -65,7 +65,9 @@ ABORTED_ON_PURPOSE = 0.1
 KINDS = ("worker", "leader", "group coordinator", "transaction coordinator")
 STRATEGIES = ("range", "cooperative-sticky")
 STALLED_S = 90  # nothing new for so long: it will not come any more
-FENCED, STARTED_OVER = 3, 4  # how a worker ends that another took the place of, or that knows no way on
+# how a worker ends that another took the place of, or that knows no way on; and one that does not end when told to
+FENCED, STARTED_OVER, DID_NOT_OBEY = 3, 4, 5
+HUNG = -signal.SIGALRM  # within the client
 
 PROPERTIES = {
     "default.replication.factor": "3",
@@ -230,16 +232,17 @@ class Worker:
         batch, self._batch = self._batch, []
         on_purpose = self._rng.random() < ABORTED_ON_PURPOSE
         self._attempts += 1
-        self._producer.begin_transaction()
+        _persistently(self._producer.begin_transaction)
         try:
             self._copy(batch, on_purpose)
             if on_purpose:
-                self._producer.flush(20)
+                _persistently(lambda: self._producer.flush(20))
                 raise MustAbort("on purpose")
             ends = {it.partition(): it.offset() + 1 for it in batch}
             offsets = [TopicPartition(INPUT, partition, end) for partition, end in ends.items()]
             metadata = self._consumer.consumer_group_metadata()
-            _persistently(lambda: self._producer.send_offsets_to_transaction(offsets, metadata, 20))
+            with _or_die(15):
+                _persistently(lambda: self._producer.send_offsets_to_transaction(offsets, metadata, 10))
             _persistently(lambda: self._producer.commit_transaction(20))
             print(f"committed {len(batch)}", flush=True)
         except MustAbort as e:
@@ -262,6 +265,19 @@ class Worker:
             if message.partition() in self._assigned:
                 first = min(it.offset() for it in batch if it.partition() == message.partition())
                 self._consumer.seek(TopicPartition(INPUT, message.partition(), first))
+
+
+@contextlib.contextmanager
+def _or_die(seconds: int) -> Iterator[None]:
+    """End this process if the block takes too long.
+
+    librdkafka 2.16 may wait for ever, beyond its own time limit, for a group coordinator that has left the metadata.
+    """
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
 
 
 def _persistently(call: Callable[[], object], aborts: bool = False) -> None:
@@ -357,7 +373,7 @@ class WorkerProcess:
                 except subprocess.TimeoutExpired:
                     process.kill()
                     process.wait()
-                    self.ends[-signal.SIGALRM] += 1  # it did not obey
+                    self.ends[DID_NOT_OBEY] += 1
         self._process = None
         self._zombies.clear()
 
@@ -680,9 +696,9 @@ class ExactlyOnce:
 
     @property
     def unexpected_ends(self) -> dict[int, int]:
-        """Exit statuses of workers that are none of: told to end, killed, fenced, and how often."""
+        """Exit statuses of workers that are none of: told to end, killed, fenced, hung; and how often."""
         ends = sum((worker.ends for worker in self.workers), collections.Counter())
-        return {code: count for code, count in ends.items() if code not in (0, -signal.SIGKILL, FENCED)}
+        return {code: count for code, count in ends.items() if code not in (0, -signal.SIGKILL, FENCED, HUNG)}
 
     def summary(self) -> str:
         said = {word: sum(worker.count(word) for worker in self.workers) for word in ("committed", "aborted", "fenced")}
