@@ -163,8 +163,8 @@ def test_another_answer_of_the_log_does_not_complete_a_transactions_commit(group
     """The producer has committed again meanwhile: only the append of the newer one counts for it."""
     group.prepare_txn_offset_commit(PRODUCER, {FOO: FIRST})
     group.prepare_txn_offset_commit(PRODUCER, {FOO: SECOND})
-    group.on_txn_offset_commit_append(PRODUCER, FOO, at(3, FIRST))
     group.on_txn_offset_commit_append(PRODUCER, FOO, at(4, SECOND))
+    group.on_txn_offset_commit_append(PRODUCER, FOO, at(3, FIRST))
     group.complete_pending_txn_offset_commit(PRODUCER, is_commit=True)
     assert group.offset_with_record_metadata(FOO) == at(4, SECOND)
 
