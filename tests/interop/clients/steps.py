@@ -260,7 +260,7 @@ class Steps:
         one = self.consumer(group, [topic])
 
         def told(*wanted: tuple[str, int]) -> Callable[[], bool]:
-            """Whether these callbacks came, the empty ones left aside; nothing but them may."""
+            """Whether these callbacks have come from now on, the empty ones left aside; nothing but them may."""
             one.events.clear()
 
             def came() -> bool:
@@ -270,7 +270,7 @@ class Steps:
 
             return came
 
-        wait([one], told(("assigned", 4)), "all assigned")
+        wait([one], lambda: any(len(partitions) == 4 for _, partitions in one.events), "all assigned")
         came = told(("revoked", 4), ("assigned", 2))
         two = self.consumer(group, [topic])
         wait([one, two], came, "two each")

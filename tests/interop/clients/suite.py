@@ -166,6 +166,8 @@ CLIENTS = (
     Client("Java 2.8.2", lambda: java("2.8.2")),
     Client("Java 3.9.1", lambda: java("3.9.1")),
     Client("Java 4.1.1", lambda: java("4.1.1")),
+    Client("franz-go", lambda: go("franz")),
+    Client("Sarama", lambda: go("sarama")),
 )
 
 
