@@ -119,9 +119,7 @@ class Client {
   }
 
   async createTopic(topic, numPartitions) {
-    await this.topics.connect()
     await this.topics.createTopics({ waitForLeaders: true, topics: [{ topic, numPartitions, replicationFactor: 1 }] })
-    await this.topics.disconnect()
   }
 
   produce(topic, partition, values) {
@@ -175,10 +173,16 @@ class Client {
     return offset < 0n ? null : Number(offset)
   }
 
+  async start() {
+    await this.topics.connect()
+    return this
+  }
+
   async close() {
+    await this.topics.disconnect()
     await this.producer.close()
     await this.admin.close()
   }
 }
 
-main(async bootstrap => new Client(bootstrap))
+main(bootstrap => new Client(bootstrap).start())
