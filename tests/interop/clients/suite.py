@@ -162,6 +162,8 @@ CLIENTS = (
     Client("kafka-python", lambda: python("kafka_python_client")),
     Client("aiokafka", lambda: python("aiokafka_client")),
     Client("kcat", kcat),
+    Client("KafkaJS", lambda: node("kafkajs.js")),
+    Client("@platformatic/kafka", lambda: node("platformatic.js")),
     Client("Java 1.1.1", lambda: java("1.1.1")),
     Client("Java 2.8.2", lambda: java("2.8.2")),
     Client("Java 3.9.1", lambda: java("3.9.1")),
