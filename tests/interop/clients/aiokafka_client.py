@@ -111,7 +111,9 @@ class AioConsumer:
     def resume(self, partition: TopicPartition) -> None:
         run(self._on_the_loop(self.consumer.resume, partition))
 
-    async def _on_the_loop(self, method: Callable[[aiokafka.TopicPartition], object], partition: TopicPartition) -> None:
+    async def _on_the_loop(
+        self, method: Callable[[aiokafka.TopicPartition], object], partition: TopicPartition
+    ) -> None:
         method(partition_of(partition))
 
     def close(self) -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 import confluent_kafka as ck
 from confluent_kafka import admin
+from confluent_kafka.cimpl import NewTopic
 
 from tests.interop.clients.steps import RANGE, STICKY, Client, Record, Skipped, TopicPartition, Transactions, main
 
@@ -52,7 +53,8 @@ class ConfluentConsumer:
         for message in self.consumer.consume(100, seconds):
             if message.error():
                 raise ck.KafkaException(message.error())
-            found.append(Record(message.topic(), message.partition(), message.offset(), message.value()))
+            told = (message.topic(), message.partition(), message.offset(), message.value())
+            found.append(Record(*cast("tuple[str, int, int, bytes]", told)))
         return found
 
     def assignment(self) -> set[TopicPartition]:
@@ -119,7 +121,7 @@ class ConfluentClient:
         self._producer = ck.Producer({"bootstrap.servers": bootstrap, "linger.ms": 0, "enable.idempotence": True})
 
     def create_topic(self, name: str, partitions: int) -> None:
-        self._admin.create_topics([admin.NewTopic(name, partitions, 1)])[name].result(TIMEOUT_S)
+        self._admin.create_topics([NewTopic(name, partitions, 1)])[name].result(TIMEOUT_S)
 
     def produce(self, topic: str, partition: int, values: Iterable[bytes]) -> None:
         for value in values:

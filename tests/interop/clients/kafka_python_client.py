@@ -11,7 +11,8 @@ from kafka.coordinator.assignors.cooperative_sticky import CooperativeStickyAssi
 from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
-from kafka.structs import OffsetAndMetadata, TopicPartition as Partition
+from kafka.structs import OffsetAndMetadata
+from kafka.structs import TopicPartition as Partition
 
 from tests.interop.clients.steps import (
     COOPERATIVE,
@@ -81,9 +82,7 @@ class KafkaPythonConsumer:
             self.consumer.commit({Partition(*p): offset_and_metadata(offset) for p, offset in offsets.items()})
 
     def commit_async(self, done: Callable[[object], None]) -> None:
-        self.consumer.commit_async(
-            callback=lambda _, answer: done(answer if isinstance(answer, Exception) else None)
-        )
+        self.consumer.commit_async(callback=lambda _, answer: done(answer if isinstance(answer, Exception) else None))
 
     def committed(self, partition: TopicPartition) -> int | None:
         found: int | None = self.consumer.committed(Partition(*partition))

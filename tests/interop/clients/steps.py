@@ -1,4 +1,4 @@
-"""The steps of the conformance suite for the Python clients: each client is an adapter, what is asked of it stands here.
+"""The steps of the conformance suite for the Python clients: each client is an adapter, its steps stand here.
 
     python -m tests.interop.clients.confluent_kafka_client BOOTSTRAP [STEP …]
 
@@ -22,7 +22,7 @@ CLOSE_S = 1.5
 RANGE, ROUND_ROBIN, STICKY, COOPERATIVE = "range", "roundrobin", "sticky", "cooperative-sticky"
 
 
-class Skipped(Exception):  # noqa: N818 - the word of the report
+class Skipped(Exception):
     """The client has no such thing; the text says what it lacks."""
 
 
@@ -160,7 +160,6 @@ class Steps:
         two = self.consumer(group, topics, assignor=assignor)
         both = [one, two]
 
-
         def shared() -> bool:
             shares = sorted(len(member.assignment()) for member in both)
             return shares == sizes and one.assignment() | two.assignment() == every
@@ -258,19 +257,27 @@ class Steps:
 
     def rebalance_callbacks(self) -> None:
         topic, group = self._topic("callbacks", 4), name("callbacks")
-        every = frozenset((topic, p) for p in range(4))
         one = self.consumer(group, [topic])
-        wait([one], lambda: ("assigned", every) in one.events, "all assigned")
-        one.events.clear()
+
+        def told(*wanted: tuple[str, int]) -> Callable[[], bool]:
+            """Whether these callbacks have come from now on, the empty ones left aside; nothing but them may."""
+            one.events.clear()
+
+            def came() -> bool:
+                kinds = [(what, len(partitions)) for what, partitions in one.events if partitions]
+                assert kinds == list(wanted[: len(kinds)]), kinds
+                return len(kinds) == len(wanted)
+
+            return came
+
+        wait([one], lambda: any(len(partitions) == 4 for _, partitions in one.events), "all assigned")
+        came = told(("revoked", 4), ("assigned", 2))
         two = self.consumer(group, [topic])
-        wait([one, two], lambda: len(one.assignment()) == len(two.assignment()) == 2, "two each")
-        kinds = [(what, len(partitions)) for what, partitions in one.events if partitions]
-        assert kinds == [("revoked", 4), ("assigned", 2)], kinds
-        one.events.clear()
+        wait([one, two], came, "two each")
+        wait([one, two], lambda: len(two.assignment()) == 2, "two each")
+        came = told(("revoked", 2), ("assigned", 4))
         self.close(two)
-        wait([one], lambda: one.assignment() == every, "all again")
-        kinds = [(what, len(partitions)) for what, partitions in one.events if partitions]
-        assert kinds == [("revoked", 2), ("assigned", 4)], kinds
+        wait([one], came, "all again")
 
     def close_at_once(self) -> None:
         topic, group = self._topic("close", 4), name("close")
@@ -337,7 +344,8 @@ class Steps:
             zombie.send(topic, 0, b"zombie again")
             zombie.commit()
         except Exception as e:
-            assert self.client.is_fenced(e), f"{type(e).__name__}: {e}"
+            if not self.client.is_fenced(e):
+                raise
         else:
             raise AssertionError("the zombie committed")
         reader = self.consumer(name("reader"), [topic], read_committed=True)
@@ -366,10 +374,9 @@ class Steps:
         _, group, one = self._member("delete")
         try:
             self.client.delete_group(group)
-        except Skipped:
-            raise
         except Exception as e:
-            assert "empty" in f"{type(e).__name__} {e}".lower(), e
+            if "empty" not in f"{type(e).__name__} {e}".lower():
+                raise
         else:
             raise AssertionError("a group with a member was deleted")
         self.close(one)

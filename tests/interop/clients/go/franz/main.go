@@ -14,7 +14,7 @@ import (
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
 
-	. "kafka_py/clients/driver"
+	. "conformance/driver"
 )
 
 const timeout = 30 * time.Second

@@ -11,7 +11,7 @@ import (
 
 	"github.com/IBM/sarama"
 
-	. "kafka_py/clients/driver"
+	. "conformance/driver"
 )
 
 const fetchWait = 100 * time.Millisecond
