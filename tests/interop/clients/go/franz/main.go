@@ -36,7 +36,8 @@ var (
 )
 
 func soon() context.Context {
-	ctx, _ := context.WithTimeout(context.Background(), timeout) //nolint:govet // it ends by itself
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	time.AfterFunc(timeout, cancel)
 	return ctx
 }
 
