@@ -1,5 +1,7 @@
 """A client of another language run through the same steps: a program in that language does what it is told.
 
+    python -m tests.interop.clients.driven_client "PROGRAM ARGUMENT …" BOOTSTRAP [STEP …]
+
 Each line to the program is a call, {"id", "do", "with"}; each line from it the answer to one, {"id", "is"} or
 {"id", "error", "kind"} with kind "skipped", "fenced" or "", or what a listener was told, {"of", "event", "partitions"}.
 Calls overlap as the callers' do.
@@ -9,13 +11,15 @@ from __future__ import annotations
 
 import itertools
 import json
+import shlex
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import Future
 from typing import Any
 
-from tests.interop.clients.steps import Record, Skipped, TopicPartition, Transactions
+from tests.interop.clients.steps import Client, Record, Skipped, TopicPartition, Transactions, main
 
 TIMEOUT_S = 40.0
 
@@ -204,3 +208,11 @@ class DrivenClient:
 
     def close(self) -> None:
         self._program.close()
+
+
+def make(bootstrap: str) -> Client:
+    return DrivenClient(shlex.split(sys.argv[1]), bootstrap)
+
+
+if __name__ == "__main__":
+    main(make, sys.argv[2:])

@@ -17,7 +17,7 @@ async function misses(what) {
   } catch (e) {
     const missed = /No usable implementation found for API (\w+)/.exec(e.message)?.[1]
     if (e.code === 'PLT_KFK_UNSUPPORTED_API' && missed) {
-      throw new Skipped(`@platformatic/kafka has no version of ${missed} that was there before Kafka 3.0`)
+      throw new Skipped(`@platformatic/kafka speaks to Kafka 3.5 and later: it has no version of ${missed} from before 3.0`)
     }
     throw e
   }
