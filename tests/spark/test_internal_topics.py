@@ -271,8 +271,8 @@ def test_transactions() -> None:
     [
         (versioned(3, GROUP_METADATA_KEY_SCHEMA, group="g"), b"", "Unknown offset message key schema version 3"),
         (b"", b"", "Unknown offset message key"),
-        (A, b"\0\2rest", "Unknown offset message value schema version 2"),
-        (group_key("g"), b"\0\2rest", "Unknown group metadata message value schema version 2"),
+        (A, b"\0\4rest", "Unknown offset message value schema version 4"),
+        (group_key("g"), b"\0\4rest", "Unknown group metadata message value schema version 4"),
     ],
 )
 def test_unknown_versions_are_refused(key: bytes, value: bytes, text: str) -> None:
