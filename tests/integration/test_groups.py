@@ -10,7 +10,14 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
-from confluent_kafka import Consumer, ConsumerGroupState, ConsumerGroupTopicPartitions, KafkaError, TopicPartition
+from confluent_kafka import (
+    Consumer,
+    ConsumerGroupState,
+    ConsumerGroupTopicPartitions,
+    KafkaError,
+    KafkaException,
+    TopicPartition,
+)
 from confluent_kafka.admin import AdminClient
 
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
@@ -96,10 +103,21 @@ def until(condition: Callable[[], bool], *members: Member, what: str = "") -> No
 
 
 def committed(address: str, group: str, topic: str) -> dict[int, int]:
-    """What the group has committed, as another who asks is told."""
+    """What the group has committed, as another who asks is told.
+
+    A broker that has just started is named as coordinator a moment before it knows of it; librdkafka then gives up.
+    """
     asker = Consumer({"bootstrap.servers": address, "group.id": group})
+
+    def asked() -> list[TopicPartition] | None:
+        try:
+            return asker.committed([TopicPartition(topic, n) for n in range(2)], 20)
+        except KafkaException as e:
+            assert e.args[0].code() == KafkaError.NOT_COORDINATOR
+            return None
+
     try:
-        return {p.partition: p.offset for p in asker.committed([TopicPartition(topic, n) for n in range(2)], 20)}
+        return {p.partition: p.offset for p in wait_until(asked, 20, "a coordinator")}
     finally:
         asker.close()
 
