@@ -37,6 +37,8 @@ LEADER_NOT_AVAILABLE, NOT_LEADER_FOR_PARTITION, KAFKA_STORAGE_ERROR = 5, 6, 56
 EVENTS = "/log_dir_event_notification"
 SEGMENT_BYTES = 20_000
 PROPERTIES = {
+    # with one broker it is never created: its partitions would count among those of a disk that fails
+    "offsets.topic.replication.factor": "2",
     "log.segment.bytes": str(SEGMENT_BYTES),
     "log.index.interval.bytes": "1000",
     "log.index.size.max.bytes": "65536",
