@@ -190,9 +190,10 @@ class Worker:
             {
                 "bootstrap.servers": bootstrap,
                 "transactional.id": transactional_id,
-                # Longer than any broker is away. Else records time out in the client, which aborts while they may still
-                # be on their way; no broker before 3.6 knows that such a late one is not of the next transaction.
-                "transaction.timeout.ms": 60000,
+                # Shorter than a broker may be away: then records time out in the client, which aborts while they may
+                # still be on their way. A broker that takes a late one must not make it part of the next transaction
+                # (transaction.partition.verification.enable).
+                "transaction.timeout.ms": 10000,
                 "linger.ms": 0,
                 "log_level": 3,
             }
