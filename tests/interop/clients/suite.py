@@ -10,7 +10,6 @@ import hashlib
 import json
 import pathlib
 import re
-import shlex
 import shutil
 import subprocess
 import sys
@@ -54,12 +53,12 @@ class Result(NamedTuple):
 class Client(NamedTuple):
     """Its name on the page, and what makes the command that the bootstrap servers are added to.
 
-    Steps that the client itself does wrong, and so with Apache Kafka too, are listed with their reason.
+    Steps that fail may be tried once more where the client has a race of its own, which is told here.
     """
 
     name: str
     command: Callable[[], Sequence[str]]
-    listed: Mapping[str, str] = {}
+    race: str = ""
 
 
 def cluster(home: pathlib.Path) -> LocalCluster:
@@ -148,58 +147,69 @@ def go(package: str) -> Sequence[str]:
 def node(script: str) -> Sequence[str]:
     """A script of the node package beside this file."""
     program, npm = needed("node"), needed("npm")
-    sources = [path for path in (HERE / "node").iterdir() if path.suffix in (".json", ".mjs")]
+    sources = list((HERE / "node").glob("*.js*"))
 
     def make(folder: pathlib.Path) -> None:
         for source in sources:
             shutil.copy(source, folder)
-        run_to_make([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
+        run_to_make([npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock"], folder)
 
     return [program, str(made("node", sources, make) / script)]
 
 
-def driven(program: Sequence[str]) -> Sequence[str]:
-    """The steps, taken by a program in another language that does what they say."""
-    return [*python("driven_client"), shlex.join(program)]
-
-
 CLIENTS = (
     Client("confluent-kafka", lambda: python("confluent_kafka_client")),
-    Client("kafka-python", lambda: python("kafka_python_client")),
+    Client(
+        "kafka-python",
+        lambda: python("kafka_python_client"),
+        race="a join that ends between two polls is not noticed, and the member joins anew",
+    ),
     Client("aiokafka", lambda: python("aiokafka_client")),
     Client("kcat", kcat),
+    Client("KafkaJS", lambda: node("kafkajs.js")),
+    Client("@platformatic/kafka", lambda: node("platformatic.js")),
     Client("Java 1.1.1", lambda: java("1.1.1")),
     Client("Java 2.8.2", lambda: java("2.8.2")),
     Client("Java 3.9.1", lambda: java("3.9.1")),
     Client("Java 4.1.1", lambda: java("4.1.1")),
-    Client("franz-go", lambda: driven(go("franz"))),
-    Client("Sarama", lambda: driven(go("sarama"))),
-    Client("KafkaJS", lambda: driven(node("kafkajs.mjs"))),
-    Client("@platformatic/kafka", lambda: driven(node("platformatic.mjs"))),
+    Client("franz-go", lambda: go("franz")),
+    Client("Sarama", lambda: go("sarama")),
 )
 
 
 def run(client: Client, bootstrap_servers: str) -> list[Result]:
     """Run all steps; a step that did not come is a failed one. Raises UnavailableError."""
     command = [*client.command(), bootstrap_servers]
+    found = _results(command)
+    failed = [result.step for result in found.values() if not result.ok]
+    if failed and client.race:
+        found |= _results([*command, *failed])
+    return [found.get(step, Result(step, False, "nothing came", 0)) for step in STEPS]
+
+
+def _results(command: Sequence[str]) -> dict[str, Result]:
+    """What came, by step; what else went wrong is printed."""
     try:
         done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=RUN_S)
-        out, end = done.stdout, done.stderr[-1500:]
+        out = done.stdout
+        if done.returncode:
+            print(f"{command} ended with {done.returncode}: {done.stderr[-1500:]}")
     except subprocess.TimeoutExpired as e:
-        out, end = (e.stdout or b"").decode(), f"it did not end within {RUN_S} s"
+        out = (e.stdout or b"").decode()
+        print(f"{command} did not end within {RUN_S} s")
     found = {}
     for line in out.splitlines():
         if line.startswith("{"):
             result = Result(**json.loads(line))
             found[result.step] = result
-    return [found.get(step, Result(step, False, f"nothing came: {end}", 0)) for step in STEPS]
+    return found
 
 
-def cell(client: Client, result: Result) -> str:
+def cell(result: Result) -> str:
     """What the page says of a step: nothing where it passes, else the reason."""
     if result.ok is True:
         return ""
-    return result.why if result.ok == "skipped" else client.listed.get(result.step, f"FAILS: {result.why}")
+    return result.why if result.ok == "skipped" else f"FAILS: {result.why}"
 
 
 def render(cells: Mapping[str, Mapping[str, str]]) -> str:
