@@ -190,8 +190,8 @@ class Worker:
             {
                 "bootstrap.servers": bootstrap,
                 "transactional.id": transactional_id,
-                # Longer than any broker is away, or records time out in the client, which aborts while they may still be
-                # on their way.
+                # Longer than any broker is away, or records time out in the client, which aborts while they may still
+                # be on their way.
                 "transaction.timeout.ms": 60000,
                 "linger.ms": 0,
                 "log_level": 3,
