@@ -190,10 +190,9 @@ class Worker:
             {
                 "bootstrap.servers": bootstrap,
                 "transactional.id": transactional_id,
-                # Shorter than a broker may be away: then records time out in the client, which aborts while they may
-                # still be on their way. A broker that takes a late one must not make it part of the next transaction
-                # (transaction.partition.verification.enable).
-                "transaction.timeout.ms": 10000,
+                # Longer than any broker is away, or records time out in the client, which aborts while they may still
+                # be on their way.
+                "transaction.timeout.ms": 60000,
                 "linger.ms": 0,
                 "log_level": 3,
             }
@@ -208,7 +207,8 @@ class Worker:
         while not self._stopping.is_set():
             self._fill()
             if self._batch:
-                self._transact()
+                with _or_die(40):
+                    self._transact()
         self._consumer.close()
 
     def _on_assign(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
@@ -244,6 +244,7 @@ class Worker:
             metadata = self._consumer.consumer_group_metadata()
             with _or_die(15):
                 _persistently(lambda: self._producer.send_offsets_to_transaction(offsets, metadata, 10))
+            signal.alarm(40)
             _persistently(lambda: self._producer.commit_transaction(20))
             print(f"committed {len(batch)}", flush=True)
         except MustAbort as e:
