@@ -27,7 +27,7 @@ def told(client: suite.Client, bootstrap_servers: str) -> dict[str, str] | None:
         print(f"{client.name}: {e}")
         return None
     print(f"{client.name}: {sum(result.ms for result in results) / 1000:.0f} s", flush=True)
-    return {result.step: suite.cell(client, result) for result in results}
+    return {result.step: suite.cell(result) for result in results}
 
 
 def main(wanted: list[str]) -> int:

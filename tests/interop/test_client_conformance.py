@@ -43,7 +43,7 @@ def test_client(client: suite.Client, runs: Runs, page: dict[str, dict[str, str]
         results = runs[client.name].result()
     except UnavailableError as e:
         pytest.skip(str(e))
-    said = {result.step: suite.cell(client, result) for result in results}
+    said = {result.step: suite.cell(result) for result in results}
     assert not {step: why for step, why in said.items() if why.startswith("FAILS")}
     assert said == page[client.name]
 

@@ -69,7 +69,8 @@ class KafkaPythonConsumer:
         self.consumer.subscribe(topics, listener=Listener(self.events))
 
     def poll(self, seconds: float) -> list[Record]:
-        found = self.consumer.poll(int(seconds * 1000))
+        # a poll that ends while the member joins makes kafka-python join anew with the next one
+        found = self.consumer.poll(int((max(seconds, 0.3) if self.consumer.assignment() else 1.5) * 1000))
         return [Record(r.topic, r.partition, r.offset, r.value) for records in found.values() for r in records]
 
     def assignment(self) -> set[TopicPartition]:
