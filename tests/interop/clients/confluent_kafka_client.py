@@ -51,8 +51,11 @@ class ConfluentConsumer:
     def poll(self, seconds: float) -> list[Record]:
         found = []
         for message in self.consumer.consume(100, seconds):
-            if message.error():
-                raise ck.KafkaException(message.error())
+            error = message.error()
+            if error and error.code() == ck.KafkaError.UNKNOWN_TOPIC_OR_PART:
+                continue  # asked of a broker that has not heard of the new topic yet; it asks again by itself
+            if error:
+                raise ck.KafkaException(error)
             told = (message.topic(), message.partition(), message.offset(), message.value())
             found.append(Record(*cast("tuple[str, int, int, bytes]", told)))
         return found

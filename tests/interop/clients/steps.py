@@ -66,7 +66,7 @@ class Client(Protocol):
     def create_topic(self, name: str, partitions: int) -> None: ...
     def produce(self, topic: str, partition: int, values: Iterable[bytes]) -> None: ...
     def consumer(self, group: str, topics: list[str], **options: Any) -> Consumer:
-        """Options: assignor, instance_id, read_committed."""
+        """Options: assignor, instance_id, read_committed, feeds (the transactional id its offsets go to)."""
         ...
 
     def transactions(self, transactional_id: str) -> Transactions: ...
@@ -294,8 +294,9 @@ class Steps:
 
     def txn_consume_transform_produce(self) -> None:
         source, target, group = self._topic("source", 1, 10), self._topic("target"), name("transform")
-        one = self.consumer(group, [source])
-        producer = self.client.transactions(name("transform"))
+        id = name("transform")
+        one = self.consumer(group, [source], feeds=id)
+        producer = self.client.transactions(id)
         found = read(one, 10)
         producer.begin()
         for record in found:
@@ -310,9 +311,10 @@ class Steps:
 
     def txn_abort(self) -> None:
         source, topic, group = self._topic("source", 1, 3), self._topic("abort"), name("abort")
-        one = self.consumer(group, [source])
+        id = name("abort")
+        one = self.consumer(group, [source], feeds=id)
         read(one, 3)
-        producer = self.client.transactions(name("abort"))
+        producer = self.client.transactions(id)
         producer.begin()
         for value in numbered(5):
             producer.send(topic, 0, value)

@@ -10,6 +10,7 @@ import hashlib
 import json
 import pathlib
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -147,14 +148,19 @@ def go(package: str) -> Sequence[str]:
 def node(script: str) -> Sequence[str]:
     """A script of the node package beside this file."""
     program, npm = needed("node"), needed("npm")
-    sources = list((HERE / "node").glob("*.js*"))
+    sources = [path for path in (HERE / "node").iterdir() if path.suffix in (".json", ".mjs")]
 
     def make(folder: pathlib.Path) -> None:
         for source in sources:
             shutil.copy(source, folder)
-        run_to_make([npm, "install", "--no-audit", "--no-fund", "--ignore-scripts", "--no-package-lock"], folder)
+        run_to_make([npm, "ci", "--no-audit", "--no-fund", "--ignore-scripts"], folder)
 
     return [program, str(made("node", sources, make) / script)]
+
+
+def driven(program: Sequence[str]) -> Sequence[str]:
+    """The steps, taken by a program in another language that does what they say."""
+    return [*python("driven_client"), shlex.join(program)]
 
 
 CLIENTS = (
@@ -166,14 +172,14 @@ CLIENTS = (
     ),
     Client("aiokafka", lambda: python("aiokafka_client")),
     Client("kcat", kcat),
-    Client("KafkaJS", lambda: node("kafkajs.js")),
-    Client("@platformatic/kafka", lambda: node("platformatic.js")),
     Client("Java 1.1.1", lambda: java("1.1.1")),
     Client("Java 2.8.2", lambda: java("2.8.2")),
     Client("Java 3.9.1", lambda: java("3.9.1")),
     Client("Java 4.1.1", lambda: java("4.1.1")),
-    Client("franz-go", lambda: go("franz")),
-    Client("Sarama", lambda: go("sarama")),
+    Client("franz-go", lambda: driven(go("franz"))),
+    Client("Sarama", lambda: driven(go("sarama"))),
+    Client("KafkaJS", lambda: driven(node("kafkajs.mjs"))),
+    Client("@platformatic/kafka", lambda: driven(node("platformatic.mjs"))),
 )
 
 

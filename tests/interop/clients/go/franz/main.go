@@ -1,314 +1,359 @@
-// franz-go, run through the steps of the conformance suite.
+// franz-go run through the steps of the conformance suite; its administration is its own module kadm.
 package main
 
 import (
 	"context"
 	"errors"
+	"os"
+	"strings"
+	"sync"
 	"time"
-
-	"conformance/steps"
 
 	"github.com/twmb/franz-go/pkg/kadm"
 	"github.com/twmb/franz-go/pkg/kerr"
 	"github.com/twmb/franz-go/pkg/kgo"
 	"github.com/twmb/franz-go/pkg/kmsg"
+
+	. "conformance/driver"
 )
 
-const timeout = 20 * time.Second
+const timeout = 30 * time.Second
 
-var balancers = map[string]func() kgo.GroupBalancer{
-	"range":              kgo.RangeBalancer,
-	"roundrobin":         kgo.RoundRobinBalancer,
-	"sticky":             kgo.StickyBalancer,
-	"cooperative-sticky": kgo.CooperativeStickyBalancer,
-}
-
-func within() (context.Context, context.CancelFunc) {
-	return context.WithTimeout(context.Background(), timeout)
-}
-
-func flat(partitions map[string][]int32) []steps.Partition {
-	var found []steps.Partition
-	for topic, numbers := range partitions {
-		for _, number := range numbers {
-			found = append(found, steps.Partition{Topic: topic, Partition: number})
-		}
+var (
+	seeds     []string
+	admin     *kadm.Client
+	producer  *kgo.Client
+	consumers Numbered[*member]
+	producers Numbered[*transactions]
+	sessions  = map[string]*member{}
+	lock      sync.Mutex
+	balancers = map[string]kgo.GroupBalancer{
+		"range":              kgo.RangeBalancer(),
+		"roundrobin":         kgo.RoundRobinBalancer(),
+		"sticky":             kgo.StickyBalancer(),
+		"cooperative-sticky": kgo.CooperativeStickyBalancer(),
 	}
-	return found
+)
+
+func soon() context.Context {
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
+	time.AfterFunc(timeout, cancel)
+	return ctx
 }
 
-type consumer struct {
-	client *kgo.Client
-	events steps.Events
-	owned  chan map[steps.Partition]bool
+// member of a group; one that feeds a transactional id is the session of both.
+type member struct {
+	group   string
+	client  *kgo.Client
+	session *kgo.GroupTransactSession
+	lock    sync.Mutex
+	owned   map[string]map[int32]bool
 }
 
-func newConsumer(bootstrap []string, group string, topics []string, options steps.Options) (*consumer, error) {
-	c := &consumer{owned: make(chan map[steps.Partition]bool, 1)}
-	c.owned <- map[steps.Partition]bool{}
-	told := func(what string, holds bool) func(context.Context, *kgo.Client, map[string][]int32) {
-		return func(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
-			owned := <-c.owned
-			for _, p := range flat(partitions) {
-				if holds {
-					owned[p] = true
-				} else {
-					delete(owned, p)
-				}
+func (m *member) told(of int, event string, owns bool) kgo.Opt {
+	listen := func(_ context.Context, _ *kgo.Client, partitions map[string][]int32) {
+		m.lock.Lock()
+		var flat [][]any
+		for topic, numbers := range partitions {
+			if m.owned[topic] == nil {
+				m.owned[topic] = map[int32]bool{}
 			}
-			c.owned <- owned
-			c.events.Tell(what, flat(partitions))
+			for _, number := range numbers {
+				m.owned[topic][number] = owns
+				flat = append(flat, []any{topic, number})
+			}
 		}
+		m.lock.Unlock()
+		Told(of, event, flat)
 	}
-	isolation := kgo.ReadUncommitted()
-	if options.ReadCommitted {
-		isolation = kgo.ReadCommitted()
+	if owns {
+		return kgo.OnPartitionsAssigned(listen)
 	}
-	all := []kgo.Opt{
-		kgo.SeedBrokers(bootstrap...), kgo.ConsumerGroup(group), kgo.ConsumeTopics(topics...),
-		kgo.Balancers(balancers[options.Assignor]()), kgo.FetchIsolationLevel(isolation),
-		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()), kgo.DisableAutoCommit(),
-		kgo.HeartbeatInterval(300 * time.Millisecond), kgo.SessionTimeout(10 * time.Second),
-		kgo.FetchMaxWait(pollWait),
-		kgo.OnPartitionsAssigned(told("assigned", true)), kgo.OnPartitionsRevoked(told("revoked", false)),
-		kgo.OnPartitionsLost(told("lost", false)),
-	}
-	if options.InstanceID != "" {
-		all = append(all, kgo.InstanceID(options.InstanceID))
-	}
-	client, err := kgo.NewClient(all...)
-	c.client = client
-	return c, err
+	return kgo.OnPartitionsRevoked(listen)
 }
 
-const pollWait = 100 * time.Millisecond
+func consumer(w With) (any, error) {
+	m := &member{group: w.Group, owned: map[string]map[int32]bool{}}
+	if w.Assignor == "" {
+		w.Assignor = "range"
+	}
+	options := []kgo.Opt{
+		kgo.SeedBrokers(seeds...), kgo.ConsumerGroup(w.Group), kgo.ConsumeTopics(w.Topics...),
+		kgo.Balancers(balancers[w.Assignor]), kgo.HeartbeatInterval(300 * time.Millisecond),
+		kgo.SessionTimeout(10 * time.Second), kgo.FetchMaxWait(100 * time.Millisecond),
+		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
+		m.told(w.Of, "assigned", true), m.told(w.Of, "revoked", false),
+	}
+	if w.InstanceID != "" {
+		options = append(options, kgo.InstanceID(w.InstanceID))
+	}
+	if w.ReadCommitted {
+		options = append(options, kgo.FetchIsolationLevel(kgo.ReadCommitted()))
+	}
+	var err error
+	if w.Feeds == "" {
+		m.client, err = kgo.NewClient(append(options, kgo.DisableAutoCommit())...)
+	} else {
+		m.session, err = kgo.NewGroupTransactSession(append(options, transactional(w.Feeds)...)...)
+		if err == nil {
+			m.client = m.session.Client()
+		}
+		lock.Lock()
+		sessions[w.Feeds] = m
+		lock.Unlock()
+	}
+	consumers.Put(w.Of, m)
+	return nil, err
+}
 
-func (c *consumer) Events() *steps.Events { return &c.events }
-
-func (c *consumer) Poll(for_ time.Duration) ([]steps.Record, error) {
-	ctx, cancel := context.WithTimeout(context.Background(), for_)
+func poll(w With) (any, error) {
+	m := consumers.Get(w.Of)
+	ctx, cancel := context.WithTimeout(context.Background(), time.Duration(w.Ms)*time.Millisecond)
 	defer cancel()
-	var found []steps.Record
-	fetches := c.client.PollFetches(ctx)
+	fetches := m.client.PollFetches(ctx)
 	for _, failed := range fetches.Errors() {
 		if !errors.Is(failed.Err, context.DeadlineExceeded) {
 			return nil, failed.Err
 		}
 	}
-	fetches.EachRecord(func(r *kgo.Record) {
-		found = append(found, steps.Record{
-			Partition: steps.Partition{Topic: r.Topic, Partition: r.Partition}, Offset: r.Offset, Value: string(r.Value),
-		})
-	})
+	found := [][]any{}
+	fetches.EachRecord(func(r *kgo.Record) { found = append(found, Record(r.Topic, r.Partition, r.Offset, r.Value)) })
 	return found, nil
 }
 
-func (c *consumer) Assignment() []steps.Partition {
-	owned := <-c.owned
-	var found []steps.Partition
-	for p := range owned {
-		found = append(found, p)
+func assignment(w With) (any, error) {
+	m := consumers.Get(w.Of)
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	owned := [][]any{}
+	for topic, partitions := range m.owned {
+		for partition, owns := range partitions {
+			if owns {
+				owned = append(owned, []any{topic, partition})
+			}
+		}
 	}
-	c.owned <- owned
-	return found
+	return owned, nil
 }
 
-func (c *consumer) Commit() error {
-	ctx, cancel := within()
-	defer cancel()
-	return c.client.CommitUncommittedOffsets(ctx)
+// committed takes the answer to a commit and passes on the first error in it.
+func committed(done chan<- error) func(*kgo.Client, *kmsg.OffsetCommitRequest, *kmsg.OffsetCommitResponse, error) {
+	return func(_ *kgo.Client, _ *kmsg.OffsetCommitRequest, answer *kmsg.OffsetCommitResponse, err error) {
+		if err == nil {
+			for _, topic := range answer.Topics {
+				for _, partition := range topic.Partitions {
+					err = errors.Join(err, kerr.ErrorForCode(partition.ErrorCode))
+				}
+			}
+		}
+		done <- err
+	}
 }
 
-func (c *consumer) CommitAsync(done func(error)) {
-	go func() { done(c.Commit()) }()
+func commitAsync(w With) (any, error) {
+	done := make(chan error, 1)
+	client := consumers.Get(w.Of).client
+	client.CommitOffsets(soon(), client.UncommittedOffsets(), committed(done))
+	return nil, <-done
 }
 
-func (c *consumer) CommitOffset(p steps.Partition, offset int64) error {
-	ctx, cancel := within()
-	defer cancel()
-	return c.client.CommitRecords(ctx, &kgo.Record{Topic: p.Topic, Partition: p.Partition, Offset: offset - 1, LeaderEpoch: -1})
+func commitOffsets(w With) (any, error) {
+	done := make(chan error, 1)
+	wanted := map[string]map[int32]kgo.EpochOffset{}
+	for _, o := range w.Offsets {
+		wanted[o.Topic] = map[int32]kgo.EpochOffset{o.Partition: {Epoch: -1, Offset: o.Offset}}
+	}
+	consumers.Get(w.Of).client.CommitOffsetsSync(soon(), wanted, committed(done))
+	return nil, <-done
 }
 
-func (c *consumer) Seek(p steps.Partition, offset int64) error {
-	c.client.SetOffsets(map[string]map[int32]kgo.EpochOffset{p.Topic: {p.Partition: {Epoch: -1, Offset: offset}}})
-	return nil
+func seek(w With) (any, error) {
+	to := map[int32]kgo.EpochOffset{w.Partition: {Epoch: -1, Offset: w.Offset}}
+	consumers.Get(w.Of).client.SetOffsets(map[string]map[int32]kgo.EpochOffset{w.Topic: to})
+	return nil, nil
 }
 
-func (c *consumer) Pause(p steps.Partition) {
-	c.client.PauseFetchPartitions(map[string][]int32{p.Topic: {p.Partition}})
+func closeConsumer(w With) (any, error) {
+	m := consumers.Get(w.Of)
+	if m.session != nil {
+		m.session.Close()
+	} else {
+		m.client.Close()
+	}
+	return nil, nil
 }
 
-func (c *consumer) Resume(p steps.Partition) {
-	c.client.ResumeFetchPartitions(map[string][]int32{p.Topic: {p.Partition}})
+func transactional(id string) []kgo.Opt {
+	return []kgo.Opt{kgo.TransactionalID(id), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0)}
 }
 
-func (c *consumer) Close() error {
-	c.client.Close()
-	return nil
-}
-
+// transactions of a producer alone, or of a session that consumes too.
 type transactions struct {
-	client *kgo.Client
+	client  *kgo.Client
+	session *kgo.GroupTransactSession
 }
 
-func (t *transactions) Begin() error { return t.client.BeginTransaction() }
-
-func (t *transactions) Send(topic, value string) error {
-	ctx, cancel := within()
-	defer cancel()
-	return t.client.ProduceSync(ctx, &kgo.Record{Topic: topic, Partition: 0, Value: []byte(value)}).FirstErr()
+func makeTransactions(w With) (any, error) {
+	lock.Lock()
+	m := sessions[w.ID]
+	lock.Unlock()
+	if m != nil {
+		producers.Put(w.Of, &transactions{m.client, m.session})
+		return nil, nil
+	}
+	client, err := kgo.NewClient(append(transactional(w.ID), kgo.SeedBrokers(seeds...))...)
+	if err == nil {
+		_, _, err = client.ProducerID(soon())
+	}
+	producers.Put(w.Of, &transactions{client: client})
+	return nil, err
 }
 
-// SendOffsets uses the requests themselves: the library's own way is a GroupTransactSession, which owns its consumer.
-func (t *transactions) SendOffsets(member steps.Consumer, group string, p steps.Partition, offset int64) error {
-	ctx, cancel := within()
-	defer cancel()
-	return sendOffsets(ctx, t.client, member.(*consumer).client, group, p, offset)
+func begin(w With) (any, error) {
+	t := producers.Get(w.Of)
+	if t.session != nil {
+		return nil, t.session.Begin()
+	}
+	return nil, t.client.BeginTransaction()
 }
 
-func (t *transactions) end(how kgo.TransactionEndTry) error {
-	ctx, cancel := within()
-	defer cancel()
-	return t.client.EndTransaction(ctx, how)
+func end(try kgo.TransactionEndTry) func(With) (any, error) {
+	return func(w With) (any, error) {
+		t := producers.Get(w.Of)
+		if t.session == nil {
+			return nil, fenced(t.client.EndTransaction(soon(), try))
+		}
+		committed, err := t.session.End(soon(), try)
+		if err == nil && committed != bool(try) {
+			err = errors.New("the session chose to abort")
+		}
+		return nil, err
+	}
 }
 
-func (t *transactions) Commit() error { return t.end(kgo.TryCommit) }
-func (t *transactions) Abort() error  { return t.end(kgo.TryAbort) }
-func (t *transactions) Close()        { t.client.Close() }
-
-type client struct {
-	bootstrap []string
-	producer  *kgo.Client
-	admin     *kadm.Client
-}
-
-func (c *client) CreateTopic(name string, partitions int32) error {
-	ctx, cancel := within()
-	defer cancel()
-	_, err := c.admin.CreateTopic(ctx, partitions, 1, nil, name)
+func fenced(err error) error {
+	if errors.Is(err, kerr.ProducerFenced) || errors.Is(err, kerr.InvalidProducerEpoch) {
+		return Fenced{Cause: err}
+	}
 	return err
 }
 
-func (c *client) Produce(topic string, partition int32, values []string) error {
-	ctx, cancel := within()
-	defer cancel()
+func send(w With) (any, error) {
+	record := &kgo.Record{Topic: w.Topic, Partition: w.Partition, Value: []byte(w.Value)}
+	return nil, fenced(producers.Get(w.Of).client.ProduceSync(soon(), record).FirstErr())
+}
+
+// sendOffsets leaves it to the session, which sends what was polled as it ends the transaction.
+func sendOffsets(w With) (any, error) {
+	if producers.Get(w.Of).session == nil {
+		return nil, errors.New("the consumer is of no session")
+	}
+	return nil, nil
+}
+
+func closeTransactions(w With) (any, error) {
+	if t := producers.Get(w.Of); t.session == nil {
+		t.client.Close()
+	}
+	return nil, nil
+}
+
+func createTopic(w With) (any, error) {
+	_, err := admin.CreateTopic(soon(), w.Partitions, 1, nil, w.Topic)
+	return nil, err
+}
+
+func produce(w With) (any, error) {
 	var records []*kgo.Record
-	for _, value := range values {
-		records = append(records, &kgo.Record{Topic: topic, Partition: partition, Value: []byte(value)})
+	for _, value := range w.Values {
+		records = append(records, &kgo.Record{Topic: w.Topic, Partition: w.Partition, Value: []byte(value)})
 	}
-	return c.producer.ProduceSync(ctx, records...).FirstErr()
+	return nil, producer.ProduceSync(soon(), records...).FirstErr()
 }
 
-func (c *client) Consumer(group string, topics []string, options steps.Options) (steps.Consumer, error) {
-	return newConsumer(c.bootstrap, group, topics, options)
-}
-
-func (c *client) Transactions(id string) (steps.Transactions, error) {
-	made, err := kgo.NewClient(kgo.SeedBrokers(c.bootstrap...), kgo.TransactionalID(id), manual)
-	if err != nil {
-		return nil, err
-	}
-	ctx, cancel := within()
-	defer cancel()
-	// what fences the others comes with the id, which is asked for with the first transaction if not before
-	_, _, err = made.ProducerID(ctx)
-	return &transactions{made}, err
-}
-
-func (c *client) IsFenced(err error) bool {
-	return errors.Is(err, kerr.InvalidProducerEpoch) || errors.Is(err, kerr.ProducerFenced)
-}
-
-func (c *client) Groups() ([]string, error) {
-	ctx, cancel := within()
-	defer cancel()
-	found, err := c.admin.ListGroups(ctx)
+func groups(With) (any, error) {
+	found, err := admin.ListGroups(soon())
 	return found.Groups(), err
 }
 
-func (c *client) Describe(group string) (string, int, error) {
-	ctx, cancel := within()
-	defer cancel()
-	found, err := c.admin.DescribeGroups(ctx, group)
-	return found[group].State, len(found[group].Members), errors.Join(err, found[group].Err)
-}
-
-func (c *client) DeleteGroup(group string) error {
-	ctx, cancel := within()
-	defer cancel()
-	_, err := c.admin.DeleteGroup(ctx, group)
-	return err
-}
-
-func (c *client) AlterOffset(group string, p steps.Partition, offset int64) error {
-	ctx, cancel := within()
-	defer cancel()
-	var offsets kadm.Offsets
-	offsets.AddOffset(p.Topic, p.Partition, offset, -1)
-	return c.admin.CommitAllOffsets(ctx, group, offsets)
-}
-
-func (c *client) DeleteOffset(group string, p steps.Partition) error {
-	ctx, cancel := within()
-	defer cancel()
-	var partitions kadm.TopicsSet
-	partitions.Add(p.Topic, p.Partition)
-	found, err := c.admin.DeleteOffsets(ctx, group, partitions)
-	return errors.Join(err, found.Error())
-}
-
-func (c *client) OffsetOf(group string, p steps.Partition) (int64, error) {
-	ctx, cancel := within()
-	defer cancel()
-	found, err := c.admin.FetchOffsets(ctx, group)
-	if offset, ok := found.Lookup(p.Topic, p.Partition); ok {
-		return offset.At, errors.Join(err, offset.Err)
+func describe(w With) (any, error) {
+	found, err := admin.DescribeGroups(soon(), w.Group)
+	if err != nil {
+		return nil, err
 	}
-	return -1, err
+	group := found[w.Group]
+	return []any{group.State, len(group.Members)}, group.Err
 }
 
-func (c *client) Close() {
-	c.producer.Close()
-	c.admin.Close()
+func deleteGroup(w With) (any, error) {
+	found, err := admin.DeleteGroup(soon(), w.Group)
+	if err == nil {
+		err = found.Err
+	}
+	return nil, err
 }
 
-var manual = kgo.RecordPartitioner(kgo.ManualPartitioner())
+func alterOffset(w With) (any, error) {
+	offsets := kadm.Offsets{}
+	offsets.AddOffset(w.Topic, w.Partition, w.Offset, -1)
+	return nil, admin.CommitAllOffsets(soon(), w.Group, offsets)
+}
+
+func deleteOffset(w With) (any, error) {
+	set := kadm.TopicsSet{}
+	set.Add(w.Topic, w.Partition)
+	found, err := admin.DeleteOffsets(soon(), w.Group, set)
+	if err == nil {
+		err = found.Error()
+	}
+	return nil, err
+}
+
+func offsetOf(w With) (any, error) {
+	found, err := admin.FetchOffsets(soon(), w.Group)
+	if err != nil {
+		return nil, err
+	}
+	offset, ok := found.Lookup(w.Topic, w.Partition)
+	if !ok || offset.At < 0 {
+		return nil, nil
+	}
+	return offset.At, offset.Err
+}
 
 func main() {
-	steps.Main(func(bootstrap []string) (steps.Client, error) {
-		producer, err := kgo.NewClient(kgo.SeedBrokers(bootstrap...), manual)
-		if err != nil {
-			return nil, err
-		}
-		admin, err := kadm.NewOptClient(kgo.SeedBrokers(bootstrap...))
-		return &client{bootstrap, producer, admin}, err
+	seeds = strings.Split(os.Args[1], ",")
+	var err error
+	producer, err = kgo.NewClient(
+		kgo.SeedBrokers(seeds...), kgo.RecordPartitioner(kgo.ManualPartitioner()), kgo.ProducerLinger(0))
+	if err != nil {
+		panic(err)
+	}
+	admin = kadm.NewClient(producer)
+	Serve(Doing{
+		"createTopic": createTopic, "produce": produce,
+		"consumer": consumer, "poll": poll, "assignment": assignment, "closeConsumer": closeConsumer,
+		"commit": func(w With) (any, error) {
+			return nil, consumers.Get(w.Of).client.CommitUncommittedOffsets(soon())
+		},
+		"commitAsync": commitAsync, "commitOffsets": commitOffsets,
+		"committed": func(w With) (any, error) {
+			w.Group = consumers.Get(w.Of).group
+			return offsetOf(w)
+		},
+		"seek": seek,
+		"pause": func(w With) (any, error) {
+			consumers.Get(w.Of).client.PauseFetchPartitions(map[string][]int32{w.Topic: {w.Partition}})
+			return nil, nil
+		},
+		"resume": func(w With) (any, error) {
+			consumers.Get(w.Of).client.ResumeFetchPartitions(map[string][]int32{w.Topic: {w.Partition}})
+			return nil, nil
+		},
+		"transactions": makeTransactions, "begin": begin, "send": send, "sendOffsets": sendOffsets,
+		"commitTransaction": end(kgo.TryCommit), "abortTransaction": end(kgo.TryAbort),
+		"closeTransactions": closeTransactions,
+		"groups":            groups, "describe": describe, "deleteGroup": deleteGroup,
+		"alterOffset": alterOffset, "deleteOffset": deleteOffset, "offsetOf": offsetOf,
 	})
-}
-
-// sendOffsets adds the group to the transaction, then its offset.
-func sendOffsets(ctx context.Context, producer, member *kgo.Client, group string, p steps.Partition, offset int64) error {
-	id, epoch, err := producer.ProducerID(ctx)
-	if err != nil {
-		return err
-	}
-	transactionalID := producer.OptValue(kgo.TransactionalID).(string)
-	add := kmsg.NewAddOffsetsToTxnRequest()
-	add.TransactionalID, add.ProducerID, add.ProducerEpoch, add.Group = transactionalID, id, epoch, group
-	added, err := add.RequestWith(ctx, producer)
-	if err = errors.Join(err, kerr.ErrorForCode(added.ErrorCode)); err != nil {
-		return err
-	}
-	partition := kmsg.NewTxnOffsetCommitRequestTopicPartition()
-	partition.Partition, partition.Offset = p.Partition, offset
-	topic := kmsg.NewTxnOffsetCommitRequestTopic()
-	topic.Topic, topic.Partitions = p.Topic, []kmsg.TxnOffsetCommitRequestTopicPartition{partition}
-	commit := kmsg.NewTxnOffsetCommitRequest()
-	commit.TransactionalID, commit.ProducerID, commit.ProducerEpoch, commit.Group = transactionalID, id, epoch, group
-	commit.MemberID, commit.Generation = member.GroupMetadata()
-	commit.Topics = []kmsg.TxnOffsetCommitRequestTopic{topic}
-	committed, err := commit.RequestWith(ctx, producer)
-	if err != nil {
-		return err
-	}
-	return kerr.ErrorForCode(committed.Topics[0].Partitions[0].ErrorCode)
 }

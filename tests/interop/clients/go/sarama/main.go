@@ -1,313 +1,333 @@
-// Sarama, run through the steps of the conformance suite.
+// Sarama run through the steps of the conformance suite. Its consumers push: what they are handed waits here for polls.
 package main
 
 import (
 	"context"
 	"errors"
-	"slices"
+	"os"
+	"strings"
 	"sync"
 	"time"
 
-	"conformance/steps"
-
 	"github.com/IBM/sarama"
+
+	. "conformance/driver"
 )
 
-var strategies = map[string]func() sarama.BalanceStrategy{
-	"range":              sarama.NewBalanceStrategyRange,
-	"roundrobin":         sarama.NewBalanceStrategyRoundRobin,
-	"sticky":             sarama.NewBalanceStrategySticky,
-	"cooperative-sticky": sarama.NewBalanceStrategyCooperativeSticky,
+const fetchWait = 100 * time.Millisecond
+
+var (
+	seeds      []string
+	client     sarama.Client
+	admin      sarama.ClusterAdmin
+	producer   sarama.SyncProducer
+	consumers  Numbered[*member]
+	producers  Numbered[sarama.SyncProducer]
+	strategies = map[string]sarama.BalanceStrategy{
+		"":           sarama.NewBalanceStrategyRange(),
+		"range":      sarama.NewBalanceStrategyRange(),
+		"roundrobin": sarama.NewBalanceStrategyRoundRobin(),
+		"sticky":     sarama.NewBalanceStrategySticky(),
+	}
+)
+
+// member of a group: the handler of a consumer group whose Consume is called again after each rebalance.
+type member struct {
+	of      int
+	group   string
+	members sarama.ConsumerGroup
+	stop    context.CancelFunc
+	ended   chan struct{}
+	records chan *sarama.ConsumerMessage
+	lock    sync.Mutex
+	session sarama.ConsumerGroupSession // nil between two sessions
 }
 
-// consumer is a handler that Sarama calls; what it is handed waits for a poll.
-type consumer struct {
-	group       sarama.ConsumerGroup
-	cooperative bool
-	events      steps.Events
-	records     chan steps.Record
-	cancel      context.CancelFunc
-	ended       chan struct{}
-	lock        sync.Mutex
-	session     sarama.ConsumerGroupSession
-	owned       map[steps.Partition]bool
-	next        map[steps.Partition]int64
-}
-
-func newConsumer(bootstrap []string, group string, topics []string, options steps.Options) (*consumer, error) {
+func settings() *sarama.Config {
 	config := sarama.NewConfig()
-	config.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{strategies[options.Assignor]()}
-	config.Consumer.Group.InstanceId = options.InstanceID
+	config.Version = sarama.V2_5_0_0
+	config.Producer.Return.Successes = true
+	config.Producer.RequiredAcks = sarama.WaitForAll
+	config.Producer.Partitioner = sarama.NewManualPartitioner
+	config.Metadata.AllowAutoTopicCreation = false
+	return config
+}
+
+func idempotent(config *sarama.Config) *sarama.Config {
+	config.Producer.Idempotent = true
+	config.Net.MaxOpenRequests = 1
+	return config
+}
+
+func consumer(w With) (any, error) {
+	strategy, known := strategies[w.Assignor]
+	if !known {
+		return nil, Skipped("Sarama has no cooperative assignor")
+	}
+	config := settings()
+	config.Consumer.Group.Rebalance.GroupStrategies = []sarama.BalanceStrategy{strategy}
 	config.Consumer.Group.Heartbeat.Interval = 300 * time.Millisecond
-	config.Consumer.Group.Session.Timeout = 10 * time.Second
+	config.Consumer.Group.InstanceId = w.InstanceID
 	config.Consumer.Offsets.Initial = sarama.OffsetOldest
-	config.Consumer.Offsets.AutoCommit.Interval = 100 * time.Millisecond
-	config.Consumer.MaxWaitTime = 100 * time.Millisecond
-	if options.ReadCommitted {
+	config.Consumer.Offsets.AutoCommit.Enable = false
+	config.Consumer.MaxWaitTime = fetchWait
+	if w.ReadCommitted {
 		config.Consumer.IsolationLevel = sarama.ReadCommitted
 	}
-	made, err := sarama.NewConsumerGroup(bootstrap, group, config)
+	members, err := sarama.NewConsumerGroup(seeds, w.Group, config)
 	if err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	c := &consumer{
-		group: made, cooperative: options.Assignor == "cooperative-sticky", cancel: cancel,
-		records: make(chan steps.Record, 1000), ended: make(chan struct{}),
-		owned: map[steps.Partition]bool{}, next: map[steps.Partition]int64{},
-	}
-	go func() {
-		defer close(c.ended)
-		for ctx.Err() == nil {
-			if err := made.Consume(ctx, topics, c); errors.Is(err, sarama.ErrClosedConsumerGroup) {
-				return
-			}
-		}
-	}()
-	return c, nil
+	ctx, stop := context.WithCancel(context.Background())
+	m := &member{of: w.Of, group: w.Group, members: members, stop: stop}
+	m.ended, m.records = make(chan struct{}), make(chan *sarama.ConsumerMessage)
+	go m.run(ctx, w.Topics)
+	consumers.Put(w.Of, m)
+	return nil, nil
 }
 
-func claims(session sarama.ConsumerGroupSession) []steps.Partition {
-	var found []steps.Partition
-	for topic, numbers := range session.Claims() {
-		for _, number := range numbers {
-			found = append(found, steps.Partition{Topic: topic, Partition: number})
+func (m *member) run(ctx context.Context, topics []string) {
+	defer close(m.ended)
+	for ctx.Err() == nil {
+		if err := m.members.Consume(ctx, topics, m); errors.Is(err, sarama.ErrClosedConsumerGroup) {
+			return
+		} else if err != nil {
+			println(err.Error())
+			time.Sleep(100 * time.Millisecond)
 		}
 	}
-	return found
 }
 
-func (c *consumer) Setup(session sarama.ConsumerGroupSession) error {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	c.session = session
-	if !c.cooperative {
-		c.events.Tell("assigned", claims(session))
+func claims(session sarama.ConsumerGroupSession) [][]any {
+	flat := [][]any{}
+	if session == nil {
+		return flat
 	}
+	for topic, partitions := range session.Claims() {
+		for _, partition := range partitions {
+			flat = append(flat, []any{topic, partition})
+		}
+	}
+	return flat
+}
+
+// Setup is called as a session begins.
+func (m *member) Setup(session sarama.ConsumerGroupSession) error {
+	m.lock.Lock()
+	m.session = session
+	m.lock.Unlock()
+	Told(m.of, "assigned", claims(session))
 	return nil
 }
 
-func (c *consumer) Cleanup(session sarama.ConsumerGroupSession) error {
-	if !c.cooperative {
-		c.events.Tell("revoked", claims(session))
-	}
+// Cleanup is called as a session ends.
+func (m *member) Cleanup(session sarama.ConsumerGroupSession) error {
+	m.lock.Lock()
+	m.session = nil
+	m.lock.Unlock()
+	Told(m.of, "revoked", claims(session))
 	return nil
 }
 
-func (c *consumer) own(p steps.Partition, holds bool) {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	if holds {
-		c.owned[p] = true
-	} else {
-		delete(c.owned, p)
-	}
-	if c.cooperative && !holds {
-		c.events.Tell("revoked", []steps.Partition{p})
-	}
-}
-
-func (c *consumer) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
-	p := steps.Partition{Topic: claim.Topic(), Partition: claim.Partition()}
-	c.own(p, true)
-	defer c.own(p, false)
-	for message := range claim.Messages() {
-		c.records <- steps.Record{Partition: p, Offset: message.Offset, Value: string(message.Value)}
-	}
-	return nil
-}
-
-func (c *consumer) Events() *steps.Events { return &c.events }
-
-func (c *consumer) Poll(for_ time.Duration) ([]steps.Record, error) {
-	end := time.After(for_)
-	var found []steps.Record
+// ConsumeClaim hands over one partition's records until the session ends.
+func (m *member) ConsumeClaim(session sarama.ConsumerGroupSession, claim sarama.ConsumerGroupClaim) error {
 	for {
 		select {
-		case record := <-c.records:
-			found = append(found, record)
-			c.lock.Lock()
-			c.next[record.Partition] = record.Offset + 1
-			c.lock.Unlock()
-			if len(c.records) == 0 {
-				return found, nil
+		case record, open := <-claim.Messages():
+			if !open {
+				return nil
 			}
-		case <-end:
+			select {
+			case m.records <- record:
+			case <-session.Context().Done():
+				return nil
+			}
+		case <-session.Context().Done():
+			return nil
+		}
+	}
+}
+
+func (m *member) current() sarama.ConsumerGroupSession {
+	m.lock.Lock()
+	defer m.lock.Unlock()
+	return m.session
+}
+
+func poll(w With) (any, error) {
+	m := consumers.Get(w.Of)
+	found := [][]any{}
+	wait := time.After(time.Duration(w.Ms) * time.Millisecond)
+	for {
+		select {
+		case r := <-m.records:
+			if session := m.current(); session != nil {
+				session.MarkMessage(r, "")
+			}
+			found = append(found, Record(r.Topic, r.Partition, r.Offset, r.Value))
+			wait = time.After(20 * time.Millisecond)
+		case <-wait:
 			return found, nil
 		}
 	}
 }
 
-func (c *consumer) Assignment() []steps.Partition {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	var found []steps.Partition
-	for p := range c.owned {
-		found = append(found, p)
+func commit(w With) (any, error) {
+	session := consumers.Get(w.Of).current()
+	if session == nil {
+		return nil, errors.New("no session")
 	}
-	return found
-}
-
-func (c *consumer) mark() {
-	c.lock.Lock()
-	defer c.lock.Unlock()
-	for p, offset := range c.next {
-		c.session.MarkOffset(p.Topic, p.Partition, offset, "")
+	for _, o := range w.Offsets {
+		session.ResetOffset(o.Topic, o.Partition, o.Offset, "")
 	}
+	session.Commit()
+	return nil, nil
 }
 
-func (c *consumer) Commit() error {
-	c.mark()
-	c.session.Commit()
-	return nil
+func closeConsumer(w With) (any, error) {
+	m := consumers.Get(w.Of)
+	m.stop()
+	err := m.members.Close()
+	<-m.ended
+	return nil, err
 }
 
-// CommitAsync leaves what is marked to the automatic commit, which tells nobody.
-func (c *consumer) CommitAsync(done func(error)) {
-	c.mark()
-	time.AfterFunc(500*time.Millisecond, func() { done(nil) })
+func partitions(w With) map[string][]int32 {
+	return map[string][]int32{w.Topic: {w.Partition}}
 }
 
-func (c *consumer) CommitOffset(p steps.Partition, offset int64) error {
-	c.session.MarkOffset(p.Topic, p.Partition, offset, "")
-	c.session.Commit()
-	return nil
+func makeTransactions(w With) (any, error) {
+	config := idempotent(settings())
+	config.Producer.Transaction.ID = w.ID
+	made, err := sarama.NewSyncProducer(seeds, config)
+	producers.Put(w.Of, made)
+	return nil, fenced(err)
 }
 
-func (c *consumer) Seek(steps.Partition, int64) error {
-	return steps.Skipped("a member of a group cannot seek in Sarama")
-}
-
-func (c *consumer) Pause(p steps.Partition) {
-	c.group.Pause(map[string][]int32{p.Topic: {p.Partition}})
-}
-
-func (c *consumer) Resume(p steps.Partition) {
-	c.group.Resume(map[string][]int32{p.Topic: {p.Partition}})
-}
-
-func (c *consumer) Close() error {
-	c.cancel()
-	err := c.group.Close()
-	<-c.ended
+func fenced(err error) error {
+	if errors.Is(err, sarama.ErrProducerFenced) || errors.Is(err, sarama.ErrInvalidProducerEpoch) {
+		return Fenced{Cause: err}
+	}
 	return err
 }
 
-type transactions struct {
-	producer sarama.SyncProducer
-}
-
-func (t *transactions) Begin() error { return t.producer.BeginTxn() }
-
-func (t *transactions) Send(topic, value string) error {
-	_, _, err := t.producer.SendMessage(&sarama.ProducerMessage{Topic: topic, Value: sarama.StringEncoder(value)})
-	return err
-}
-
-func (t *transactions) SendOffsets(_ steps.Consumer, group string, p steps.Partition, offset int64) error {
-	offsets := []*sarama.PartitionOffsetMetadata{{Partition: p.Partition, Offset: offset}}
-	return t.producer.AddOffsetsToTxn(map[string][]*sarama.PartitionOffsetMetadata{p.Topic: offsets}, group)
-}
-
-func (t *transactions) Commit() error { return t.producer.CommitTxn() }
-func (t *transactions) Abort() error  { return t.producer.AbortTxn() }
-func (t *transactions) Close()        { t.producer.Close() }
-
-func producerConfig() *sarama.Config {
-	config := sarama.NewConfig()
-	config.Producer.Idempotent = true
-	config.Producer.RequiredAcks = sarama.WaitForAll
-	config.Producer.Return.Successes = true
-	config.Producer.Partitioner = sarama.NewManualPartitioner
-	config.Net.MaxOpenRequests = 1
-	return config
-}
-
-type client struct {
-	bootstrap []string
-	producer  sarama.SyncProducer
-	admin     sarama.ClusterAdmin
-}
-
-func (c *client) CreateTopic(name string, partitions int32) error {
-	return c.admin.CreateTopic(name, &sarama.TopicDetail{NumPartitions: partitions, ReplicationFactor: 1}, false)
-}
-
-func (c *client) Produce(topic string, partition int32, values []string) error {
+func sendTo(producer sarama.SyncProducer, w With, values ...string) error {
+	var records []*sarama.ProducerMessage
 	for _, value := range values {
-		message := &sarama.ProducerMessage{Topic: topic, Partition: partition, Value: sarama.StringEncoder(value)}
-		if _, _, err := c.producer.SendMessage(message); err != nil {
-			return err
-		}
+		records = append(records, &sarama.ProducerMessage{
+			Topic: w.Topic, Partition: w.Partition, Value: sarama.StringEncoder(value)})
 	}
-	return nil
+	err := producer.SendMessages(records)
+	var failed sarama.ProducerErrors
+	if errors.As(err, &failed) && len(failed) > 0 {
+		return fenced(failed[0].Err)
+	}
+	return fenced(err)
 }
 
-func (c *client) Consumer(group string, topics []string, options steps.Options) (steps.Consumer, error) {
-	return newConsumer(c.bootstrap, group, topics, options)
+func sendOffsets(w With) (any, error) {
+	offsets := map[string][]*sarama.PartitionOffsetMetadata{}
+	for _, o := range w.Offsets {
+		offset := &sarama.PartitionOffsetMetadata{Partition: o.Partition, Offset: o.Offset, LeaderEpoch: -1}
+		offsets[o.Topic] = append(offsets[o.Topic], offset)
+	}
+	return nil, producers.Get(w.Of).AddOffsetsToTxn(offsets, consumers.Get(w.Consumer).group)
 }
 
-func (c *client) Transactions(id string) (steps.Transactions, error) {
-	config := producerConfig()
-	config.Producer.Transaction.ID = id
-	made, err := sarama.NewSyncProducer(c.bootstrap, config)
-	return &transactions{made}, err
-}
-
-func (c *client) IsFenced(err error) bool {
-	return errors.Is(err, sarama.ErrInvalidProducerEpoch) || errors.Is(err, sarama.ErrProducerFenced)
-}
-
-func (c *client) Groups() ([]string, error) {
-	found, err := c.admin.ListConsumerGroups()
-	var names []string
+func groups(With) (any, error) {
+	found, err := admin.ListConsumerGroups()
+	names := []string{}
 	for name := range found {
 		names = append(names, name)
 	}
-	slices.Sort(names)
 	return names, err
 }
 
-func (c *client) Describe(group string) (string, int, error) {
-	found, err := c.admin.DescribeConsumerGroups([]string{group})
+func describe(w With) (any, error) {
+	found, err := admin.DescribeConsumerGroups([]string{w.Group})
 	if err != nil {
-		return "", 0, err
+		return nil, err
 	}
-	return found[0].State, len(found[0].Members), nil
+	return []any{found[0].State, len(found[0].Members)}, nil
 }
 
-func (c *client) DeleteGroup(group string) error { return c.admin.DeleteConsumerGroup(group) }
-
-func (c *client) AlterOffset(group string, p steps.Partition, offset int64) error {
-	offsets := map[string]map[int32]sarama.OffsetAndMetadata{p.Topic: {p.Partition: {Offset: offset, LeaderEpoch: -1}}}
-	_, err := c.admin.AlterConsumerGroupOffsets(group, offsets, nil)
-	return err
-}
-
-func (c *client) DeleteOffset(group string, p steps.Partition) error {
-	return c.admin.DeleteConsumerGroupOffset(group, p.Topic, p.Partition)
-}
-
-func (c *client) OffsetOf(group string, p steps.Partition) (int64, error) {
-	found, err := c.admin.ListConsumerGroupOffsets(group, map[string][]int32{p.Topic: {p.Partition}})
+func alterOffset(w With) (any, error) {
+	offsets, err := sarama.NewOffsetManagerFromClient(w.Group, client)
 	if err != nil {
-		return -1, err
+		return nil, err
 	}
-	return found.GetBlock(p.Topic, p.Partition).Offset, nil
+	partition, err := offsets.ManagePartition(w.Topic, w.Partition)
+	if err != nil {
+		return nil, err
+	}
+	partition.ResetOffset(w.Offset, "")
+	return nil, errors.Join(partition.Close(), offsets.Close())
 }
 
-func (c *client) Close() {
-	c.producer.Close()
-	c.admin.Close()
+func offsetOf(w With) (any, error) {
+	found, err := admin.ListConsumerGroupOffsets(w.Group, partitions(w))
+	if err != nil {
+		return nil, err
+	}
+	block := found.GetBlock(w.Topic, w.Partition)
+	if block == nil || block.Offset < 0 {
+		return nil, nil
+	}
+	return block.Offset, nil
+}
+
+func refuse(why string) func(With) (any, error) {
+	return func(With) (any, error) { return nil, Skipped(why) }
+}
+
+func must[T any](made T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return made
 }
 
 func main() {
-	steps.Main(func(bootstrap []string) (steps.Client, error) {
-		producer, err := sarama.NewSyncProducer(bootstrap, producerConfig())
-		if err != nil {
-			return nil, err
-		}
-		admin, err := sarama.NewClusterAdmin(bootstrap, sarama.NewConfig())
-		return &client{bootstrap, producer, admin}, err
+	seeds = strings.Split(os.Args[1], ",")
+	client = must(sarama.NewClient(seeds, idempotent(settings())))
+	admin = must(sarama.NewClusterAdminFromClient(client))
+	producer = must(sarama.NewSyncProducerFromClient(client))
+	Serve(Doing{
+		"createTopic": func(w With) (any, error) {
+			return nil, admin.CreateTopic(
+				w.Topic, &sarama.TopicDetail{NumPartitions: w.Partitions, ReplicationFactor: 1}, false)
+		},
+		"produce":  func(w With) (any, error) { return nil, sendTo(producer, w, w.Values...) },
+		"consumer": consumer, "poll": poll, "closeConsumer": closeConsumer,
+		"assignment": func(w With) (any, error) { return claims(consumers.Get(w.Of).current()), nil },
+		"commit":     commit, "commitOffsets": commit,
+		"commitAsync": refuse("Sarama commits when told and waits, or by itself from time to time"),
+		"committed": func(w With) (any, error) {
+			w.Group = consumers.Get(w.Of).group
+			return offsetOf(w)
+		},
+		"seek": refuse("a member of a group starts where the group has committed; Sarama cannot move it within a session"),
+		"pause": func(w With) (any, error) {
+			consumers.Get(w.Of).members.Pause(partitions(w))
+			time.Sleep(3 * fetchWait) // what a fetch under way brings is handed over still
+			return nil, nil
+		},
+		"resume": func(w With) (any, error) {
+			consumers.Get(w.Of).members.Resume(partitions(w))
+			return nil, nil
+		},
+		"transactions":      makeTransactions,
+		"begin":             func(w With) (any, error) { return nil, fenced(producers.Get(w.Of).BeginTxn()) },
+		"send":              func(w With) (any, error) { return nil, sendTo(producers.Get(w.Of), w, w.Value) },
+		"sendOffsets":       sendOffsets,
+		"commitTransaction": func(w With) (any, error) { return nil, fenced(producers.Get(w.Of).CommitTxn()) },
+		"abortTransaction":  func(w With) (any, error) { return nil, producers.Get(w.Of).AbortTxn() },
+		"closeTransactions": func(w With) (any, error) { return nil, producers.Get(w.Of).Close() },
+		"groups":            groups, "describe": describe,
+		"deleteGroup": func(w With) (any, error) { return nil, admin.DeleteConsumerGroup(w.Group) },
+		"alterOffset": alterOffset, "offsetOf": offsetOf,
+		"deleteOffset": func(w With) (any, error) {
+			return nil, admin.DeleteConsumerGroupOffset(w.Group, w.Topic, w.Partition)
+		},
 	})
 }
