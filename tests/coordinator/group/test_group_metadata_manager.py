@@ -84,7 +84,7 @@ def test_gauges(rig: ManagerRig) -> None:
     def numbers() -> list[int]:
         registry = Registry.default_registry().all_metrics()
         names = ("NumGroups", "NumGroupsPreparingRebalance", "NumGroupsCompletingRebalance", "NumOffsets")
-        return [registry[rig.manager.metric_name(name)].value for name in names]  # type: ignore[attr-defined]
+        return [registry[rig.manager.metric_name(name)].value() for name in names]  # type: ignore[attr-defined]
 
     assert numbers() == [0, 0, 0, 0]
     group = rig.manager.add_group(GroupMetadata("foo2", Stable, rig.time))
