@@ -265,6 +265,7 @@ class ManagerRig:
 
     def metric(self, name: str) -> Any:
         found = self.metrics.metric(self.metrics.metric_name(name, "group-coordinator-metrics"))
+        assert found is not None
         return found.metric_value()
 
 

@@ -13,7 +13,6 @@ from kafka_py.api.api_version import KAFKA_0_9_0, KAFKA_0_10_1_IV0, KAFKA_2_1_IV
 from kafka_py.common.errors import KafkaException, SchemaException
 from kafka_py.common.offset_and_metadata import OffsetAndMetadata
 from kafka_py.common.protocol.types.schema import Schema
-from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.coordinator.group.group_metadata import Empty, GroupMetadata, Stable
 from kafka_py.coordinator.group.group_metadata_message import group_metadata_value, read_group_message_value
@@ -64,16 +63,8 @@ def given(name: str, *cases: str) -> list[Any]:
 
 
 def in_record(row: dict[str, Any]) -> bytes:
-    return row["version"].to_bytes(2, "big") + bytes.fromhex(row["hex"])
-
-
-def plain(value: Any) -> Any:
-    """A struct as the list of its values, bytes as text."""
-    if isinstance(value, Struct):
-        return [plain(value.get(field.definition.name)) for field in value.schema.fields]
-    if isinstance(value, list | tuple):
-        return [plain(each) for each in value]
-    return bytes(value) if isinstance(value, bytes | bytearray | memoryview) else value
+    version: int = row["version"]
+    return version.to_bytes(2, "big") + bytes.fromhex(row["hex"])
 
 
 def test_there_are_vectors_of_all_versions() -> None:
