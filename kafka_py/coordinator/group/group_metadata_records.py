@@ -122,10 +122,7 @@ class GroupMetadataKey(NamedTuple):
 
 
 class UnknownKey(NamedTuple):
-    """What a later broker has written about something that this one does not know.
-
-    Mirrors: kafka.coordinator.group.UnknownKey @ 3.7.1
-    """
+    """The key of a record that a later version of Kafka wrote, before it was taken back. Kafka has this since 3.5."""
 
     version: int
 

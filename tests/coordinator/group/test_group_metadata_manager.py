@@ -205,7 +205,7 @@ def test_a_commit_that_failed_leaves_nothing(rig: ManagerRig, error: Errors, tol
     rig.replica_manager.error = error
     rig.replica_manager.hold = True
     answers = rig.store(group, {FOO0: rig.now()})
-    assert group.has_offsets
+    assert group.has_pending_offset_commits_for_topic_partition(FOO0)
     rig.replica_manager.release()
     assert answers == [{FOO0: told}]
     assert not group.has_offsets
