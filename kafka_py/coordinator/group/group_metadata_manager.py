@@ -146,9 +146,9 @@ class GroupMetadataManager(KafkaMetricsGroup):
     Locks: _partition_lock -> a group's lock -> the append lock of the partition, under which no callback runs.
     Differs: a group is found by its producer's marker until none of the producer's commits is pending; in 2.5.1 a
         commit that failed takes it away before that is looked at. A partition that is lost and led again while it is
-        being read is read again (as from 2.8 on); in 1.1.1 nobody has its groups then, until the next election. What was
-        read of one that is lost meanwhile is never served, in Kafka it is until the unload. A key of a later version is
-        warned of once per load.
+        being read is read again (as from 2.8 on); in 1.1.1 nobody has its groups then, until the next election. What
+        was read of one that is lost meanwhile is never served, in Kafka it is until the unload. A key of a later
+        version is warned of once per load.
     Left out: the object's readers and writers of records, see docs/left-out.tsv
     """
 
