@@ -154,6 +154,8 @@ class Broker:
         self._home: pathlib.Path | None = None
         self._cluster: LocalCluster | None = None
         self._process: LocalProcess | None = None
+        self._command: list[str] = []
+        self._environment: Mapping[str, str] = {}
         self._running = RUNNING.fullmatch(spec)
         if self._running:
             self.address = Address(self._running["host"], int(self._running["port"]))
@@ -228,17 +230,22 @@ class Broker:
             }
             path = home / "server.properties"
             path.write_text("".join(f"{key}={value}\n" for key, value in properties.items()))
-            command, environment = program.command(home, path)
-            before = time.perf_counter()
-            self._process = LocalProcess("broker", command, home, environment)
-            self.pid = self._process.pid
-            self._wait_until_ready(self._process)
-            self.ready_s = time.perf_counter() - before
-            self.rss_idle_mb = process_rss_mb(self.pid)
+            self._command, self._environment = program.command(home, path)
+            process = self._start_process()
+            self.rss_idle_mb = process_rss_mb(process.pid)
         except BaseException:
             self.stop()
             raise
         return self
+
+    def _start_process(self) -> LocalProcess:
+        """Start the broker on the home and properties that are there; back when it answers."""
+        before = time.perf_counter()
+        self._process = LocalProcess("broker", self._command, self.home, self._environment)
+        self.pid = self._process.pid
+        self._wait_until_ready(self._process)
+        self.ready_s = time.perf_counter() - before
+        return self._process
 
     def _wait_until_ready(self, process: LocalProcess) -> None:
         deadline = time.perf_counter() + START_TIMEOUT_S

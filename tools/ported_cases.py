@@ -1,11 +1,15 @@
-"""Which cases of Kafka's own tests of log, controller and ZooKeeper are ported, and which are left out and why.
+"""Which cases of Kafka's own tests are ported, and which are left out and why.
+
+Those of log, controller, ZooKeeper, coordinators and the commands for groups.
 
     python tools/ported_cases.py                       a table: class, cases, covered, left out; then what is left out
-    python tools/ported_cases.py --list REPO 1.1.1     rewrite docs/ported-tests.tsv from a clone of apache/kafka
+    python tools/ported_cases.py --list REPO           rewrite docs/ported-tests.tsv from a clone of apache/kafka
 
 docs/ported-tests.tsv names every case of these classes: class, case, and why it is left out, which is empty for a case
 that a test here carries as its mark, `@pytest.mark.ported("Class.case")`. Marks are read from the source of the tests.
 A case is a method that begins with @Test, or that is written like one although Kafka's authors forgot the annotation.
+An entry of SOURCES names its release behind an @, without one it is of 1.1.1; its path is that below unit/kafka, or
+with a / in front that below core/src/test/scala.
 Ends with 1 if a case has neither a mark nor a reason, or a mark names none; tests/style/test_ported.py says the same.
 """
 
@@ -23,7 +27,8 @@ from typing import NamedTuple
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 TABLE = ROOT / "docs/ported-tests.tsv"
 HEADER = "class\tcase\tleft_out_because"
-UNIT = "core/src/test/scala/unit/kafka"
+TESTS = "core/src/test/scala"
+UNIT = "/unit/kafka/"
 SOURCES = (
     "log/LogTest",
     "log/LogSegmentTest",
@@ -49,7 +54,28 @@ SOURCES = (
     "controller/ReplicaStateMachineTest",
     "zk/KafkaZkClientTest",
     "zookeeper/ZooKeeperClientTest",
+    "coordinator/group/MemberMetadataTest@2.5.1",
+    "coordinator/group/GroupMetadataTest@2.5.1",
+    "coordinator/group/GroupMetadataManagerTest@2.5.1",
+    "coordinator/group/GroupCoordinatorTest@2.5.1",
+    "coordinator/transaction/ProducerIdManagerTest@2.5.1",
+    "coordinator/transaction/TransactionCoordinatorConcurrencyTest@2.5.1",
+    "coordinator/transaction/TransactionCoordinatorTest@2.5.1",
+    "coordinator/transaction/TransactionLogTest@2.5.1",
+    "coordinator/transaction/TransactionMarkerChannelManagerTest@2.5.1",
+    "coordinator/transaction/TransactionMarkerRequestCompletionHandlerTest@2.5.1",
+    "coordinator/transaction/TransactionMetadataTest@2.5.1",
+    "coordinator/transaction/TransactionStateManagerTest@2.5.1",
+    "/kafka/common/InterBrokerSendThreadTest",
+    "admin/DescribeConsumerGroupTest",
+    "admin/ListConsumerGroupTest",
+    "admin/ResetConsumerGroupOffsetTest",
+    "admin/DeleteConsumerGroupsTest",
+    "admin/DeleteOffsetsConsumerGroupCommandIntegrationTest@2.5.1",
+    "tools/ConsoleConsumerTest",
+    "tools/ConsumerPerformanceTest",
 )
+DEFAULT_TAG = "1.1.1"
 ANNOTATED = re.compile(r"^  @Test.*\n(?:  @.*\n)*  (?:override )?def (\w+)", re.M)
 WRITTEN_LIKE_ONE = re.compile(r"^  def (test[A-Z]\w*)\(\)", re.M)
 
@@ -129,15 +155,21 @@ def names_of(source: str) -> list[str]:
     return list(dict.fromkeys(match[1] for match in sorted(found, key=lambda match: match.start(1))))
 
 
-def listed(repo: str, tag: str, known: Iterable[Case]) -> str:
+def source_of(entry: str) -> tuple[str, str, str]:
+    """(path in the repository without its ending, tag, name of the class) of an entry of SOURCES."""
+    path, _, tag = entry.partition("@")
+    return TESTS + (path if path.startswith("/") else UNIT + path), tag or DEFAULT_TAG, path.rsplit("/", 1)[1]
+
+
+def listed(repo: str, known: Iterable[Case]) -> str:
     """The table anew from the originals, with the reasons it has now."""
     reasons = {case.mark: case.reason for case in known}
     rows = [HEADER]
-    for path in SOURCES:
+    for entry in SOURCES:
+        path, tag, cls = source_of(entry)
         source = subprocess.run(
-            ["git", "-C", repo, "show", f"{tag}:{UNIT}/{path}.scala"], capture_output=True, text=True, check=True
+            ["git", "-C", repo, "show", f"{tag}:{path}.scala"], capture_output=True, text=True, check=True
         ).stdout
-        cls = path.rsplit("/", 1)[1]
         rows += ["\t".join((cls, name, reasons.get(f"{cls}.{name}", ""))) for name in names_of(source)]
     return "\n".join(rows) + "\n"
 
@@ -145,7 +177,7 @@ def listed(repo: str, tag: str, known: Iterable[Case]) -> str:
 def main(arguments: list[str]) -> int:
     if arguments[:1] == ["--list"]:
         known = cases(TABLE.read_text(encoding="utf-8")) if TABLE.exists() else []
-        TABLE.write_text(listed(*arguments[1:], known), encoding="utf-8")
+        TABLE.write_text(listed(arguments[1], known), encoding="utf-8")
         return 0
     table, marked = cases(TABLE.read_text(encoding="utf-8")), marks()
     print(report(table, marked))

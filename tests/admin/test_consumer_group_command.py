@@ -324,7 +324,6 @@ def test_the_new_consumer_is_the_only_one(cluster: FakeGroups, capsys: Capture) 
     assert "The [new-consumer] option is deprecated" in capsys.readouterr().err
 
 
-@pytest.mark.ported("DescribeConsumerGroupTest.testDescribeNonOffsetCommitGroup")
 def test_a_group_that_has_not_committed(cluster: FakeGroups) -> None:
     cluster.groups[GROUP] = FakeGroup("Stable", "range", members=[("c", [FOO])])
     _, (row,) = service(cluster, "--describe", "--group", GROUP).collect_group_offsets(GROUP)

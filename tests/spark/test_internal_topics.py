@@ -85,11 +85,15 @@ def member(version: int, name: str, subscription: bytes, assignment: bytes) -> S
     fields: dict[str, Any] = {"member_id": name, "client_id": "c", "client_host": "/127.0.0.1"}
     if version > 0:
         fields["rebalance_timeout"] = 300_000
+    if version > 2:
+        fields["group_instance_id"] = f"static-{name}"
     return struct(schema, **fields, session_timeout=10_000, subscription=subscription, assignment=assignment)
 
 
 def group_value(version: int, protocol_type: str, members: list[Struct], **more: Any) -> bytes:
     fields = {"protocol_type": protocol_type, "generation": 3, "protocol": "range", "leader": "m1", **more}
+    if version > 1:
+        fields["current_state_timestamp"] = NOW
     return versioned(version, GROUP_VALUE_SCHEMAS[version], members=members, **fields)
 
 
@@ -167,6 +171,21 @@ def test_values_of_version_0_expire_after_the_retention() -> None:
     assert row[5:] == ((NOW - 1000) * 1000, NOW * 1000)
 
 
+@pytest.mark.parametrize("version", [2, 3])
+def test_values_of_versions_2_and_3_have_no_time_of_their_own(version: int) -> None:
+    """They expire with their group (KIP-211); a tombstone tells of that, and no time does."""
+    epoch = {"leader_epoch": 5} if version == 3 else {}
+
+    def value(offset: int, at: int) -> bytes:
+        fields = {"offset": offset, "metadata": "said", "commit_timestamp": at, **epoch}
+        return versioned(version, OFFSET_VALUE_SCHEMAS[version], **fields)
+
+    records: list[Record] = [(A, value(1, NOW)), (B, value(2, NOW - 1001)), (A, value(3, NOW)), (B, None)]
+    assert committed(records[:3], retention=1000) == {("g", "t", 0): 3, ("g", "t", 1): 2}
+    (row,) = consumer_offset_rows(newest(records).items(), NOW, 1000)
+    assert row == ("g", "t", 0, 3, "said", NOW * 1000, None)
+
+
 def test_columns_of_committed_offsets() -> None:
     never = offset_value(7, "wörds", expire=2**63 - 1)
     records: list[Record] = [(A, never), (group_key("g"), group_value(1, "consumer", []))]
@@ -186,7 +205,7 @@ def test_columns_of_committed_offsets() -> None:
     ]
 
 
-@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("version", range(4))
 def test_group_metadata(version: int) -> None:
     consumers = [
         member(version, "m1", subscription("a", "b"), assignment(a=[0, 2], b=[1])),
@@ -269,10 +288,10 @@ def test_transactions() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
-        (versioned(3, GROUP_METADATA_KEY_SCHEMA, group="g"), b"", "Unknown offset message key schema version 3"),
+        (versioned(9, GROUP_METADATA_KEY_SCHEMA, group="g"), b"", "Unknown offset message key schema version 9"),
         (b"", b"", "Unknown offset message key"),
-        (A, b"\0\4rest", "Unknown offset message value schema version 4"),
-        (group_key("g"), b"\0\4rest", "Unknown group metadata message value schema version 4"),
+        (A, b"\0\x09rest", "Unknown offset message value schema version 9"),
+        (group_key("g"), b"\0\x09rest", "Unknown group metadata message value schema version 9"),
     ],
 )
 def test_unknown_versions_are_refused(key: bytes, value: bytes, text: str) -> None:

@@ -6,7 +6,7 @@ partition; until it has, it says that it is loading.
 
 Mirrors: core/src/main/scala/kafka/coordinator/group/GroupMetadataManager.scala @ 1.1.1 (versions of records, static
     members and stable offsets as in 2.5.1)
-Read next: group_metadata_records.py (the bytes), group_coordinator.py (who asks)
+Read next: group_metadata_records.py (the bytes), loaded_partition.py (what is read), group_coordinator.py (who asks)
 """
 
 from __future__ import annotations
@@ -14,13 +14,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_py.common.errors import IllegalArgumentException, IllegalStateException, UnsupportedForMessageFormatException
+from kafka_py.common.errors import IllegalStateException, UnsupportedForMessageFormatException
 from kafka_py.common.internals.topic import Topic
 from kafka_py.common.metrics.stats.avg import Avg
 from kafka_py.common.metrics.stats.max import Max
 from kafka_py.common.metrics.stats.meter import Meter
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.record.control_record_type import ControlRecordType
 from kafka_py.common.record.file_records import FileRecords
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.record_batch import RecordBatch
@@ -38,16 +37,13 @@ from kafka_py.coordinator.group.group_metadata import (
     PreparingRebalance,
     Stable,
 )
-from kafka_py.coordinator.group.group_metadata_message import group_metadata_value, read_group_message_value
+from kafka_py.coordinator.group.group_metadata_message import group_metadata_value
 from kafka_py.coordinator.group.group_metadata_records import (
-    GroupMetadataKey,
-    GroupTopicPartition,
     group_metadata_key,
     offset_commit_key,
     offset_commit_value,
-    read_message_key,
-    read_offset_message_value,
 )
+from kafka_py.coordinator.group.loaded_partition import LoadedPartition
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.utils.concurrent import AtomicBoolean, ReentrantLock
 from kafka_py.utils.kafka_scheduler import KafkaScheduler
@@ -104,86 +100,6 @@ _NO_OFFSET = PartitionData(-1, None, "", _NONE)
 _UNSTABLE = PartitionData(-1, None, "", Errors.UNSTABLE_OFFSET_COMMIT)
 
 
-class LoadedPartition:
-    """What is read of one partition of __consumer_offsets: later records take the place of earlier ones.
-
-    Ours in its form: in Kafka these are the local variables of doLoadGroupsAndOffsets.
-
-    Thread: group-metadata-manager-0.
-    """
-
-    def __init__(self, time: Time) -> None:
-        self._time = time
-        self.offsets: dict[GroupTopicPartition, CommitRecordMetadataAndOffset] = {}
-        # of transactions whose marker has not been read: by producer id
-        self.pending: dict[int, dict[GroupTopicPartition, CommitRecordMetadataAndOffset]] = {}
-        self.groups: dict[str, GroupMetadata] = {}
-        self.removed_groups: set[str] = set()
-
-    def add(self, batch: RecordBatch) -> None:
-        """Take in the next batch; IllegalArgumentException for a record without a key."""
-        if batch.is_control_batch():
-            self._end_transaction(batch)
-            return
-        offsets = self.pending.setdefault(batch.producer_id(), {}) if batch.is_transactional() else self.offsets
-        base_offset: int | None = None
-        for record in batch:
-            key = record.key()
-            if key is None:
-                raise IllegalArgumentException("Group metadata/offset entry key should not be null")
-            if base_offset is None:
-                base_offset = record.offset()
-            read = read_message_key(key)
-            if isinstance(read, GroupMetadataKey):
-                self._add_group(read.key, record.value())
-                continue
-            committed = read_offset_message_value(record.value())
-            if committed is None:
-                offsets.pop(read.key, None)
-            else:
-                offsets[read.key] = CommitRecordMetadataAndOffset(base_offset, committed)
-
-    def _add_group(self, group_id: str, value: bytes | memoryview | None) -> None:
-        group = read_group_message_value(group_id, value, self._time)
-        if group is None:
-            self.groups.pop(group_id, None)
-            self.removed_groups.add(group_id)
-        else:
-            self.removed_groups.discard(group_id)
-            self.groups[group_id] = group
-
-    def _end_transaction(self, batch: RecordBatch) -> None:
-        marker = next(iter(batch), None)
-        if marker is None:
-            return  # the cleaner has taken it, and then the transaction's records are gone or plain
-        ended = self.pending.pop(batch.producer_id(), {})
-        if ControlRecordType.parse(marker.key() or b"") is not ControlRecordType.COMMIT:
-            return
-        for partition, committed in ended.items():
-            known = self.offsets.get(partition)
-            if known is None or known.older_than(committed):
-                self.offsets[partition] = committed
-
-    def offsets_by_group(self) -> dict[str, CommitRecords]:
-        """What counts as committed."""
-        return _by_group(self.offsets)
-
-    def pending_by_group(self) -> dict[str, dict[int, CommitRecords]]:
-        """What open transactions have committed, by producer id."""
-        found: dict[str, dict[int, CommitRecords]] = {}
-        for producer_id, offsets in self.pending.items():
-            for group_id, of_group in _by_group(offsets).items():
-                found.setdefault(group_id, {})[producer_id] = of_group
-        return found
-
-
-def _by_group(offsets: Mapping[GroupTopicPartition, CommitRecordMetadataAndOffset]) -> dict[str, CommitRecords]:
-    found: dict[str, CommitRecords] = {}
-    for (group_id, topic_partition), committed in offsets.items():
-        found.setdefault(group_id, {})[topic_partition] = committed
-    return found
-
-
 class OpenGroups:
     """The groups with commits in a producer's open transaction: a marker names the producer and not the groups.
 
@@ -230,7 +146,9 @@ class GroupMetadataManager(KafkaMetricsGroup):
     Locks: _partition_lock -> a group's lock -> the append lock of the partition, under which no callback runs.
     Differs: a group is found by its producer's marker until none of the producer's commits is pending; in 2.5.1 a
         commit that failed takes it away before that is looked at. A partition that is lost and led again while it is
-        being read is read again (as from 2.8 on); in 1.1.1 nobody has its groups then, until the next election.
+        being read is read again (as from 2.8 on); in 1.1.1 nobody has its groups then, until the next election. What
+        was read of one that is lost meanwhile is never served, in Kafka it is until the unload. A key of a later
+        version is warned of once per load.
     Left out: the object's readers and writers of records, see docs/left-out.tsv
     """
 
@@ -490,7 +408,6 @@ class GroupMetadataManager(KafkaMetricsGroup):
         records = self._offset_records(group, filtered, magic, producer_id, producer_epoch)
 
         def put_cache_callback(response_status: AppendStatus) -> None:
-            self.offset_commits_sensor.record(len(filtered))
             status = self._status_of(response_status, partition)
             error = self._settle_commit(group, consumer_id, filtered, status, producer_id)
             too_large = Errors.OFFSET_METADATA_TOO_LARGE
@@ -552,6 +469,8 @@ class GroupMetadataManager(KafkaMetricsGroup):
                         group.on_txn_offset_commit_append(producer_id, topic_partition, committed)
                     else:
                         group.on_offset_commit_append(topic_partition, committed)
+                if error is _NONE:
+                    self.offset_commits_sensor.record(len(offsets))
                 if is_txn and not group.has_pending_offset_commits_from_producer(producer_id):
                     self._open_groups_for_producer.remove(producer_id, group.group_id)
             if error is _NONE:
@@ -627,10 +546,19 @@ class GroupMetadataManager(KafkaMetricsGroup):
     def load_groups_and_offsets(
         self, topic_partition: TopicPartition, on_group_loaded: Callable[[GroupMetadata], object]
     ) -> None:
-        """Read the partition; from then on its groups are served, also if that failed: the log says why."""
+        """Read the partition; from then on its groups are served, also if that failed: the log says why.
+
+        They are not if this broker has ceased to lead it meanwhile: nobody must be told of half of the offsets.
+        """
+        is_ours = True
         try:
             start_ms = self._time.milliseconds()
-            self._do_load_groups_and_offsets(topic_partition, on_group_loaded)
+            is_ours = self._do_load_groups_and_offsets(topic_partition, on_group_loaded)
+            if not is_ours:
+                self.info(
+                    "Stopped loading offsets and group metadata from %s, which is not ours any more", topic_partition
+                )
+                return
             end_ms = self._time.milliseconds()
             self.partition_load_sensor.record(end_ms - start_ms, end_ms, False)
             self.info(
@@ -643,21 +571,44 @@ class GroupMetadataManager(KafkaMetricsGroup):
         finally:
             with self._partition_lock:
                 partition = topic_partition.partition
-                self._owned_partitions.add(partition)
+                if is_ours:
+                    self._owned_partitions.add(partition)
                 left = self._loading_partitions.pop(partition, 1) - 1
                 if left:
                     self._loading_partitions[partition] = left
 
     def _do_load_groups_and_offsets(
         self, topic_partition: TopicPartition, on_group_loaded: Callable[[GroupMetadata], object]
-    ) -> None:
+    ) -> bool:
+        """Whether the partition was read to its end."""
         log = self._replica_manager.get_log(topic_partition)
         if log is None:
             self.warn("Attempted to load offsets and group metadata from %s, but found no log", topic_partition)
-            return
+            return self._is_led(topic_partition)
         loaded = LoadedPartition(self._time)
         for batch in self._batches_of(log, topic_partition):
             loaded.add(batch)
+        if self._shutting_down.get() or not self._is_led(topic_partition):
+            return False
+        for version in sorted(loaded.unknown_versions):
+            self.warn(
+                "Unknown message key with version %d while loading offsets and group metadata from %s. Ignoring it. "
+                "It could be a left over from an aborted upgrade.",
+                version,
+                topic_partition,
+            )
+        self._take_over(loaded, topic_partition, on_group_loaded)
+        return True
+
+    def _is_led(self, topic_partition: TopicPartition) -> bool:
+        return self._replica_manager.get_log_end_offset(topic_partition) is not None
+
+    def _take_over(
+        self,
+        loaded: LoadedPartition,
+        topic_partition: TopicPartition,
+        on_group_loaded: Callable[[GroupMetadata], object],
+    ) -> None:
         offsets, pending = loaded.offsets_by_group(), loaded.pending_by_group()
         for group_id, of_producers in pending.items():
             for producer_id in of_producers:
@@ -776,9 +727,9 @@ class GroupMetadataManager(KafkaMetricsGroup):
             lambda group: group.remove_expired_offsets(current_timestamp, self._config.offsets_retention_ms),
         )
         self.offset_expired_sensor.record(removed)
-        self.info(
-            "Removed %d expired offsets in %d milliseconds.", removed, self._time.milliseconds() - current_timestamp
-        )
+        if removed:
+            took_ms = self._time.milliseconds() - current_timestamp
+            self.info("Removed %d expired offsets in %d milliseconds.", removed, took_ms)
 
     def cleanup_group_metadata(
         self,

@@ -121,6 +121,12 @@ class GroupMetadataKey(NamedTuple):
         return self.key
 
 
+class UnknownKey(NamedTuple):
+    """The key of a record that a later version of Kafka wrote, before it was taken back. Kafka has this since 3.5."""
+
+    version: int
+
+
 def version_bytes(version: int) -> bytes:
     """What a key or a value begins with."""
     return _VERSION.pack(version)
@@ -169,8 +175,16 @@ def group_metadata_key(group: str) -> bytes:
     return _bytes_of(CURRENT_GROUP_KEY_SCHEMA_VERSION, GROUP_METADATA_KEY_SCHEMA, group=group)
 
 
-def read_message_key(data: Bytes) -> OffsetKey | GroupMetadataKey:
-    """What a record is about; KafkaException, SchemaException for bytes that are no key."""
+def read_message_key(data: Bytes) -> OffsetKey | GroupMetadataKey | UnknownKey:
+    """What a record is about; KafkaException, SchemaException for bytes that are no key.
+
+    A key of a later version is none that one could read, and no error either: later brokers may have been here
+    (KAFKA-14869).
+    """
+    if len(data) >= _VERSION.size:
+        (known,) = _VERSION.unpack_from(data)
+        if known > CURRENT_GROUP_KEY_SCHEMA_VERSION:
+            return UnknownKey(known)
     version, key = versioned(KEY_SCHEMAS, data, "message key")
     if version <= CURRENT_OFFSET_KEY_SCHEMA_VERSION:
         tp = TopicPartition(key.get("topic"), key.get("partition"))
