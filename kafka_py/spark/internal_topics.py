@@ -58,6 +58,7 @@ _MEMBER = pa.struct(
         ("assignment", _PARTITIONS),
         ("rawSubscription", pa.binary()),
         ("rawAssignment", pa.binary()),
+        ("groupInstanceId", pa.string()),
     ]
 )
 CONSUMER_OFFSETS_SCHEMA = pa.schema(
@@ -69,6 +70,7 @@ CONSUMER_OFFSETS_SCHEMA = pa.schema(
         ("metadata", pa.string()),
         ("commitTimestamp", _TIMESTAMP),
         ("expireTimestamp", _TIMESTAMP),
+        ("leaderEpoch", pa.int32()),
     ]
 )
 GROUP_METADATA_SCHEMA = pa.schema(
@@ -220,14 +222,15 @@ def consumer_offset_rows(
             expires = committed.commit_timestamp + retention_ms
         if expires is None or expires >= now_ms:
             stamps = _microseconds(committed.commit_timestamp), None if expires is None else _microseconds(expires)
-            offsets[partition] = (*partition, committed.offset, committed.metadata, *stamps)
+            found = committed.offset, committed.metadata, *stamps, committed.leader_epoch
+            offsets[partition] = (*partition, *found)
     return list(offsets.values())
 
 
 def group_metadata_rows(newest: Iterable[tuple[bytes, bytes | None]]) -> list[Row]:
     """Rows of GROUP_METADATA_SCHEMA: the groups as a coordinator that loads them finds them, Empty or Stable.
 
-    Raises KafkaException for a version that Kafka 1.1.1 does not know, SchemaException for broken bytes.
+    Raises KafkaException for a version that nobody knows, SchemaException for broken bytes.
     """
     rows = []
     for key, data in newest:
@@ -317,6 +320,7 @@ def _member(member: Struct, version: int, protocol_type: str) -> dict[str, Any]:
         **decoded,
         "rawSubscription": subscription,
         "rawAssignment": assignment,
+        "groupInstanceId": member.get("group_instance_id") if version >= 3 else None,
     }
 
 
@@ -349,12 +353,14 @@ def consumer_offsets(
     now_ms: int | None = None,
     retention_ms: int = DEFAULT_OFFSETS_RETENTION_MS,
 ) -> DataFrame:
-    """What the groups have committed: group, topic, partition, offset, metadata, commitTimestamp, expireTimestamp.
+    """What the groups have committed.
 
+    Columns: group, topic, partition, offset, metadata, commitTimestamp, expireTimestamp, leaderEpoch.
     ``log_dirs`` are directories or globs, separated by commas. Offsets that have expired at ``now_ms`` (milliseconds,
-    by default the time of the call) are left out; an expireTimestamp behind the year 9999 is null. Which files are
-    read, and up to where, is decided now, not when the DataFrame is evaluated. Raises ValueError when there are no such
-    directories.
+    by default the time of the call) are left out; an expireTimestamp behind the year 9999 is null, and so is one that
+    the broker decides by the group (KIP-211). leaderEpoch is null where the client or an older broker told none. Which
+    files are read, and up to where, is decided now, not when the DataFrame is evaluated. Raises ValueError when there
+    are no such directories.
     """
     now = Time.SYSTEM.milliseconds() if now_ms is None else now_ms
     arguments = (now, retention_ms)
@@ -367,6 +373,7 @@ def group_metadata(spark: SparkSession, log_dirs: str) -> DataFrame:
     """The groups: group, state, protocolType, generation, protocol, leader and an array of members.
 
     Subscription and assignment are decoded for groups of consumers; for others (Connect) there are only the raw bytes.
+    groupInstanceId is null for members that are not static.
     A state is Empty or Stable: others are never written. For ``log_dirs`` see consumer_offsets.
     """
     return _frame(spark, log_dirs, Topic.GROUP_METADATA_TOPIC_NAME, group_metadata_rows, (), GROUP_METADATA_SCHEMA)

@@ -33,6 +33,7 @@ PROPERTIES = {
     "replica.high.watermark.checkpoint.interval.ms": "100",
     "log.index.size.max.bytes": "50000",
     "log.index.interval.bytes": "500",
+    "transaction.partition.verification.enable": "false",  # a batch of a transaction comes without a coordinator
 }
 TOPIC = "watched"
 PLAIN, UNDECIDED = 0, 1  # partitions; the second one has an open transaction

@@ -1,4 +1,4 @@
-"""Committed offsets, groups and transactions out of records as Kafka 1.1.1 writes them."""
+"""Committed offsets, groups and transactions out of records as Kafka writes them, from 0.9 to 2.5."""
 
 from __future__ import annotations
 
@@ -72,6 +72,15 @@ def offset_value(offset: int, metadata: str = "", commit: int = NOW, expire: int
     return versioned(1, OFFSET_VALUE_SCHEMAS[1], **fields)
 
 
+def offset_value_v2(offset: int) -> bytes:
+    return versioned(2, OFFSET_VALUE_SCHEMAS[2], offset=offset, metadata="", commit_timestamp=NOW)
+
+
+def offset_value_v3(offset: int, epoch: int) -> bytes:
+    fields = {"offset": offset, "leader_epoch": epoch, "metadata": "m", "commit_timestamp": NOW}
+    return versioned(3, OFFSET_VALUE_SCHEMAS[3], **fields)
+
+
 def offset_value_v0(offset: int, timestamp: int) -> bytes:
     return versioned(0, OFFSET_VALUE_SCHEMAS[0], offset=offset, metadata="", timestamp=timestamp)
 
@@ -85,14 +94,14 @@ def member(version: int, name: str, subscription: bytes, assignment: bytes) -> S
     fields: dict[str, Any] = {"member_id": name, "client_id": "c", "client_host": "/127.0.0.1"}
     if version > 0:
         fields["rebalance_timeout"] = 300_000
-    if version > 2:
-        fields["group_instance_id"] = f"static-{name}"
+    if version >= 3:
+        fields["group_instance_id"] = f"static-{name}" if name == "m1" else None
     return struct(schema, **fields, session_timeout=10_000, subscription=subscription, assignment=assignment)
 
 
 def group_value(version: int, protocol_type: str, members: list[Struct], **more: Any) -> bytes:
     fields = {"protocol_type": protocol_type, "generation": 3, "protocol": "range", "leader": "m1", **more}
-    if version > 1:
+    if version >= 2:
         fields["current_state_timestamp"] = NOW
     return versioned(version, GROUP_VALUE_SCHEMAS[version], members=members, **fields)
 
@@ -168,22 +177,7 @@ def test_values_of_version_0_expire_after_the_retention() -> None:
     records: list[Record] = [(A, offset_value_v0(1, NOW - 1000)), (B, offset_value_v0(2, NOW - 1001))]
     assert committed(records, retention=1000) == {("g", "t", 0): 1}
     row = consumer_offset_rows(newest(records).items(), NOW, 1000)[0]
-    assert row[5:] == ((NOW - 1000) * 1000, NOW * 1000)
-
-
-@pytest.mark.parametrize("version", [2, 3])
-def test_values_of_versions_2_and_3_have_no_time_of_their_own(version: int) -> None:
-    """They expire with their group (KIP-211); a tombstone tells of that, and no time does."""
-    epoch = {"leader_epoch": 5} if version == 3 else {}
-
-    def value(offset: int, at: int) -> bytes:
-        fields = {"offset": offset, "metadata": "said", "commit_timestamp": at, **epoch}
-        return versioned(version, OFFSET_VALUE_SCHEMAS[version], **fields)
-
-    records: list[Record] = [(A, value(1, NOW)), (B, value(2, NOW - 1001)), (A, value(3, NOW)), (B, None)]
-    assert committed(records[:3], retention=1000) == {("g", "t", 0): 3, ("g", "t", 1): 2}
-    (row,) = consumer_offset_rows(newest(records).items(), NOW, 1000)
-    assert row == ("g", "t", 0, 3, "said", NOW * 1000, None)
+    assert row[5:] == ((NOW - 1000) * 1000, NOW * 1000, None)
 
 
 def test_columns_of_committed_offsets() -> None:
@@ -201,8 +195,21 @@ def test_columns_of_committed_offsets() -> None:
             "metadata": "wörds",
             "commitTimestamp": at,
             "expireTimestamp": None,  # behind the end of the calendar
+            "leaderEpoch": None,
         }
     ]
+
+
+def test_offsets_without_a_time_of_expiry_are_the_groups_business() -> None:
+    records: list[Record] = [
+        (A, offset_value_v2(1)),
+        (B, offset_value_v3(2, 7)),
+        (offset_key("g", "t", 2), offset_value_v3(3, -1)),
+    ]
+    later = NOW + 10 * 365 * 24 * 3600 * 1000
+    table = to_arrow(consumer_offset_rows(newest(records).items(), later, 1000), CONSUMER_OFFSETS_SCHEMA)
+    rows = [(row["offset"], row["metadata"], row["expireTimestamp"], row["leaderEpoch"]) for row in table.to_pylist()]
+    assert rows == [(1, "", None, None), (2, "m", None, 7), (3, "m", None, None)]
 
 
 @pytest.mark.parametrize("version", range(4))
@@ -233,6 +240,7 @@ def test_group_metadata(version: int) -> None:
     }
     assert (first["memberId"], first["clientId"], first["clientHost"]) == ("m1", "c", "/127.0.0.1")
     assert (first["sessionTimeoutMs"], first["rebalanceTimeoutMs"]) == (10_000, 300_000 if version else 10_000)
+    assert (first["groupInstanceId"], second["groupInstanceId"]) == ("static-m1" if version == 3 else None, None)
     assert first["subscription"] == ["a", "b"]
     assert [(p["topic"], p["partition"]) for p in first["assignment"]] == [("a", 0), ("a", 2), ("b", 1)]
     assert (second["subscription"], second["assignment"]) == (["a"], None)
@@ -288,10 +296,10 @@ def test_transactions() -> None:
 @pytest.mark.parametrize(
     ("key", "value", "text"),
     [
-        (versioned(9, GROUP_METADATA_KEY_SCHEMA, group="g"), b"", "Unknown offset message key schema version 9"),
+        (versioned(3, GROUP_METADATA_KEY_SCHEMA, group="g"), b"", "Unknown offset message key schema version 3"),
         (b"", b"", "Unknown offset message key"),
-        (A, b"\0\x09rest", "Unknown offset message value schema version 9"),
-        (group_key("g"), b"\0\x09rest", "Unknown group metadata message value schema version 9"),
+        (A, b"\0\4rest", "Unknown offset message value schema version 4"),
+        (group_key("g"), b"\0\4rest", "Unknown group metadata message value schema version 4"),
     ],
 )
 def test_unknown_versions_are_refused(key: bytes, value: bytes, text: str) -> None:

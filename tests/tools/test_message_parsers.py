@@ -44,17 +44,20 @@ ASSIGNMENT = int16(0) + struct.pack(">i", 1) + string("t") + struct.pack(">iii",
 
 
 def offset_value(version: int, offset: int, metadata: str) -> bytes:
-    times = struct.pack(">q", 9) * (version + 1)
-    return int16(version) + struct.pack(">q", offset) + string(metadata) + times
+    times = struct.pack(">q", 9) * (2 if version == 1 else 1)
+    leader_epoch = struct.pack(">i", 6) if version >= 3 else b""
+    return int16(version) + struct.pack(">q", offset) + leader_epoch + string(metadata) + times
 
 
 def group_value(version: int, protocol_type: str, *members: tuple[str, bytes]) -> bytes:
-    timeouts = struct.pack(">i", 10) * (version + 1)
+    timeouts = struct.pack(">i", 10) * (2 if version else 1)
+    instance_id = string("static") if version >= 3 else b""
     body = b"".join(
-        string(member) + string("client") + string("/host") + timeouts + data(b"") + data(assignment)
+        string(member) + instance_id + string("client") + string("/host") + timeouts + data(b"") + data(assignment)
         for member, assignment in members
     )
-    head = string(protocol_type) + struct.pack(">i", 5) + string("range") + string(None)
+    since = struct.pack(">q", 1234) if version >= 2 else b""
+    head = string(protocol_type) + struct.pack(">i", 5) + string("range") + string(None) + since
     return int16(version) + head + struct.pack(">i", len(members)) + body
 
 
@@ -68,7 +71,7 @@ def parse(parser: MessageParser, key: bytes | None, value: bytes | None) -> Pars
     return parser.parse(record)
 
 
-@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("version", range(4))
 def test_offsets(version: int) -> None:
     parser = OffsetsMessageParser()
     assert parse(parser, OFFSET_KEY, offset_value(version, 42, "")) == ("offset::group:topic:3", "42")
@@ -76,7 +79,7 @@ def test_offsets(version: int) -> None:
     assert parse(parser, int16(0) + OFFSET_KEY[2:], offset_value(version, 1, ""))[0] == "offset::group:topic:3"
 
 
-@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("version", range(4))
 def test_groups(version: int) -> None:
     parser = OffsetsMessageParser()
     with_data = ASSIGNMENT + data(b"\x00\xab")

@@ -302,7 +302,8 @@ class GroupMetadataManager(KafkaMetricsGroup):
     ) -> None:
         """Write down the group's generation; the callback gets NONE once enough replicas have it, or the reason."""
         partition = self._partition_of(group)
-        if self._replica_manager.get_magic(partition) is None:
+        magic = self._replica_manager.get_magic(partition)
+        if magic is None:
             response_callback(Errors.NOT_COORDINATOR)
             return
         record = SimpleRecord(
@@ -333,14 +334,12 @@ class GroupMetadataManager(KafkaMetricsGroup):
                 )
             response_callback(_GROUP_ERRORS.get(error, error))
 
-        self._append_for_group(group, partition, self._batch(partition, record), put_cache_callback)
+        self._append_for_group(group, partition, self._batch(magic, record), put_cache_callback)
 
     def _partition_of(self, group: GroupMetadata) -> TopicPartition:
         return TopicPartition(Topic.GROUP_METADATA_TOPIC_NAME, self.partition_for(group.group_id))
 
-    def _batch(self, partition: TopicPartition, *records: SimpleRecord) -> MemoryRecords:
-        magic = self._replica_manager.get_magic(partition)
-        assert magic is not None  # it was there a moment ago, and partitions keep what they were
+    def _batch(self, magic: int, *records: SimpleRecord) -> MemoryRecords:
         return MemoryRecords.with_records(*records, magic=magic, compression_type=self._compression_type)
 
     @staticmethod
@@ -435,15 +434,14 @@ class GroupMetadataManager(KafkaMetricsGroup):
             SimpleRecord(timestamp, offset_commit_key(group.group_id, tp), offset_commit_value(committed, version))
             for tp, committed in offsets.items()
         ]
-        if producer_id == RecordBatch.NO_PRODUCER_ID:
-            return MemoryRecords.with_records(*records, magic=magic, compression_type=self._compression_type)
-        return MemoryRecords.with_transactional_records(
+        return MemoryRecords.with_records(
             *records,
             magic=magic,
             compression_type=self._compression_type,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
-            base_sequence=0,
+            base_sequence=0,  # also without a producer, as Kafka's
+            is_transactional=producer_id != RecordBatch.NO_PRODUCER_ID,
         )
 
     def _settle_commit(
@@ -486,7 +484,11 @@ class GroupMetadataManager(KafkaMetricsGroup):
             return _COMMIT_ERRORS.get(error, error)
 
     def _validate_offset_metadata_length(self, metadata: str | None) -> bool:
-        return metadata is None or len(metadata) <= self._config.max_metadata_size
+        """As long as Java says it is: in units of UTF-16."""
+        longest = self._config.max_metadata_size
+        if metadata is None or len(metadata) * 2 <= longest:
+            return True
+        return len(metadata.encode("utf-16-le", "surrogatepass")) <= longest * 2
 
     # ---- looking up
 
@@ -762,7 +764,8 @@ class GroupMetadataManager(KafkaMetricsGroup):
         """Whether tombstones were appended; groups that only commit have no record that one could delete."""
         group_id = group.group_id
         append_partition = self._partition_of(group)
-        if self._replica_manager.get_magic(append_partition) is None:
+        magic = self._replica_manager.get_magic(append_partition)
+        if magic is None:
             self.info(
                 "BrokerId %d is no longer a coordinator for the group %s. Proceeding cleanup for other alive groups",
                 self.broker_id,
@@ -782,7 +785,7 @@ class GroupMetadataManager(KafkaMetricsGroup):
         if not tombstones:
             return False
         try:
-            partition.append_records_to_leader(self._batch(append_partition, *tombstones), False, 0)
+            partition.append_records_to_leader(self._batch(magic, *tombstones), False, 0)
         except Exception as t:  # noqa: BLE001 -- the next round tries again
             self.error(
                 "Failed to append %d tombstones to %s for expired/deleted offsets and/or metadata for group %s.",

@@ -32,6 +32,7 @@ from tests.coordinator.group.manager_support import (
     GROUP_PARTITION,
     NOTHING,
     PRODUCER,
+    TOPIC_PARTITION,
     ManagerRig,
     as_numbers,
 )
@@ -160,6 +161,15 @@ def test_a_group_with_members_is_written(rig: ManagerRig) -> None:
     assert found.get("memberId").assignment == b"parts"
 
 
+def test_the_format_is_asked_for_once_so_that_a_replica_may_go_away(rig: ManagerRig) -> None:
+    formats = iter([RecordBatch.MAGIC_VALUE_V2])
+    rig.replica_manager.get_magic = lambda topic_partition: next(formats, None)  # type: ignore[method-assign]
+    group, answers = rig.new_group(), list[Errors]()
+    rig.manager.store_group(group, NOTHING, answers.append)
+    rig.manager.store_group(group, NOTHING, answers.append)
+    assert answers == [Errors.NONE, Errors.NOT_COORDINATOR]
+
+
 @pytest.mark.ported("GroupMetadataManagerTest.testStoreNonEmptyGroupWhenCoordinatorHasMoved")
 def test_a_group_that_has_moved_is_not_written(rig: ManagerRig) -> None:
     rig.replica_manager.magic = None
@@ -181,6 +191,8 @@ def test_a_commit_counts_once_it_is_appended(rig: ManagerRig) -> None:
     assert rig.offsets(FOO0, require_stable=True)[FOO0].error is Errors.UNSTABLE_OFFSET_COMMIT
     rig.replica_manager.release()
     assert answers == [{FOO0: Errors.NONE}]
+    (batch,) = rig.replica_manager.appended[0][TOPIC_PARTITION].batches()
+    assert (batch.producer_id(), batch.base_sequence(), batch.is_transactional()) == (-1, 0, False)
     found = rig.offsets(FOO0, require_stable=True)[FOO0]
     assert (found.offset, found.error) == (37, Errors.NONE)
     assert rig.metric("offset-commit-count") == 1
@@ -211,6 +223,16 @@ def test_a_commit_that_failed_leaves_nothing(rig: ManagerRig, error: Errors, tol
     assert not group.has_offsets
     assert rig.offset(FOO0) == -1
     assert rig.metric("offset-commit-count") == 0
+
+
+def test_what_is_said_beside_an_offset_is_as_long_as_java_says(rig: ManagerRig) -> None:
+    """In units of UTF-16: one for ä, two for what is beyond the first plane."""
+    longest = rig.config.max_metadata_size
+    lengths = {"\u00e4": longest, "\U0001f600": longest // 2}
+    for letter, most in lengths.items():
+        fits, does_not = (rig.now()._replace(metadata=letter * n) for n in (most, most + 1))
+        answers = rig.store(rig.new_group(), {FOO0: fits, FOO1: does_not})
+        assert answers == [{FOO0: Errors.NONE, FOO1: Errors.OFFSET_METADATA_TOO_LARGE}]
 
 
 def test_what_is_said_beside_an_offset_may_be_too_long(rig: ManagerRig) -> None:
