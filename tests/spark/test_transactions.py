@@ -5,12 +5,11 @@ from __future__ import annotations
 import collections
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import SimpleNamespace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 import pytest
 from pyspark import TaskContext
-from pyspark.sql.datasource import WriterCommitMessage
 from pyspark.sql.types import StringType, StructField, StructType
 
 from kafka_py.common.errors import (
@@ -50,6 +49,9 @@ from kafka_py.spark.transactions import (
 )
 from kafka_py.testing.mock_time import MockTime
 from tests.spark.test_sink import OPTIONS, A, B, FakeCluster
+
+if TYPE_CHECKING:
+    from pyspark.sql.datasource import WriterCommitMessage
 
 SETTINGS = TransactionSettings("sums")
 QUERY = "0b1c"
