@@ -13,42 +13,32 @@ from __future__ import annotations
 
 import base64
 import struct
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import NamedTuple, TypeVar
+from collections.abc import Iterable, Mapping, Sequence
+from typing import NamedTuple
 
 from kafka_py.common.errors import (
     ApiException,
-    ConcurrentTransactionsException,
     InvalidPidMappingException,
     InvalidTxnStateException,
     ProducerFencedException,
 )
-from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.common.requests.abstract_request import AbstractRequest
-from kafka_py.common.requests.abstract_response import AbstractResponse
 from kafka_py.common.requests.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from kafka_py.common.requests.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from kafka_py.common.requests.end_txn_request import EndTxnRequest
 from kafka_py.common.requests.end_txn_response import EndTxnResponse
-from kafka_py.common.requests.find_coordinator_request import FindCoordinatorRequest
-from kafka_py.common.requests.find_coordinator_response import FindCoordinatorResponse
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.init_producer_id_response import InitProducerIdResponse
 from kafka_py.common.requests.offset_commit_request import OffsetCommitRequest
 from kafka_py.common.requests.offset_commit_response import OffsetCommitResponse
-from kafka_py.common.requests.offset_fetch_request import OffsetFetchRequest
-from kafka_py.common.requests.offset_fetch_response import OffsetFetchResponse
 from kafka_py.common.requests.request_message import RequestMessage
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
-from kafka_py.spark.broker_client import PASSING, BrokerClient, ClientSettings
+from kafka_py.spark.broker_client import BrokerClient, ClientSettings
+from kafka_py.spark.coordinator_client import CoordinatorClient, CoordinatorType
 
-T = TypeVar("T")
-CoordinatorType = FindCoordinatorRequest.CoordinatorType
 # As long as brokers allow if nobody says otherwise: a transaction lives from a task's first record to the driver's end.
 DEFAULT_TRANSACTION_TIMEOUT_MS = 900_000
-_PAUSE_MS = 100
 # The text beside a committed offset: offset.metadata.max.bytes is 4096 if nobody says otherwise.
 _LONGEST_TEXT = 4000
 _ID_AND_EPOCH = struct.Struct(">qh")
@@ -112,25 +102,20 @@ class Decision(NamedTuple):
 
 
 class TransactionClient:
-    """Asks the coordinators of transactions and of the group; waits for up to max.block.ms where they move.
+    """Begins and ends transactions, and keeps the decision.
 
     Thread: the one that made it
     """
 
     def __init__(
-        self,
-        settings: TransactionSettings,
-        client: ClientSettings | BrokerClient,
-        time: Time = Time.SYSTEM,
+        self, settings: TransactionSettings, client: ClientSettings | BrokerClient, time: Time = Time.SYSTEM
     ) -> None:
         self._settings = settings
-        self._client = BrokerClient(client, time) if isinstance(client, ClientSettings) else client
-        self._time = time
-        self._coordinators: dict[tuple[int, str], Node] = {}
+        self._coordinators = CoordinatorClient(client, settings.max_block_ms, time)
 
     def close(self) -> None:
         """Close all connections."""
-        self._client.close()
+        self._coordinators.close()
 
     # ---- a task's transaction
 
@@ -140,12 +125,12 @@ class TransactionClient:
         request = InitProducerIdRequest.Builder(transactional_id, self._settings.timeout_ms)
 
         def ask() -> OpenTransaction:
-            response = self._ask(CoordinatorType.TRANSACTION, transactional_id, request)
+            response = self._coordinators.ask(CoordinatorType.TRANSACTION, transactional_id, request)
             assert isinstance(response, InitProducerIdResponse)
             response.error().maybe_throw()
             return OpenTransaction(task, response.producer_id, response.producer_epoch)
 
-        return self._until_it_passes(ask)
+        return self._coordinators.until_it_passes(ask)
 
     def add_partitions(self, transaction: OpenTransaction, partitions: Iterable[TopicPartition]) -> None:
         """Partitions that the transaction is about to write to; ProducerFencedException if it is not open any more."""
@@ -163,14 +148,14 @@ class TransactionClient:
         builder = AddPartitionsToTxnRequest.Builder(request)
 
         def ask() -> None:
-            response = self._ask(CoordinatorType.TRANSACTION, transactional_id, builder)
+            response = self._coordinators.ask(CoordinatorType.TRANSACTION, transactional_id, builder)
             assert isinstance(response, AddPartitionsToTxnResponse)
             failed = [part.error for topic in response.errors for part in topic.partition_errors if part.error_code]
             # the others were not attempted because of one of them
             for error in sorted(failed, key=lambda error: error is Errors.OPERATION_NOT_ATTEMPTED):
                 error.maybe_throw()
 
-        self._until_it_passes(ask)
+        self._coordinators.until_it_passes(ask)
 
     def end(self, transaction: OpenTransaction, commit: bool) -> None:
         """Commit or abort; done already is as good. Raises ProducerFencedException, InvalidTxnStateException or
@@ -182,31 +167,22 @@ class TransactionClient:
             producer_epoch=transaction.producer_epoch,
             transaction_result=commit,
         )
+        builder = RequestMessage.Builder(request)
 
         def ask() -> None:
-            response = self._ask(CoordinatorType.TRANSACTION, transactional_id, RequestMessage.Builder(request))
+            response = self._coordinators.ask(CoordinatorType.TRANSACTION, transactional_id, builder)
             assert isinstance(response, EndTxnResponse)
             response.error().maybe_throw()
 
-        self._until_it_passes(ask)
+        self._coordinators.until_it_passes(ask)
 
     # ---- the decision
 
     def decided(self, query: str) -> Decision | None:
         """What was decided last for this query; None where nothing was, or for another query of the same name."""
-        request = RequestMessage.Builder(OffsetFetchRequest(group_id=self._settings.group, topics=None), 2)
-
-        def ask() -> OffsetFetchResponse:
-            response = self._ask(CoordinatorType.GROUP, self._settings.group, request)
-            assert isinstance(response, OffsetFetchResponse)
-            response.error().maybe_throw()
-            return response
-
-        entries = [entry for topic in self._until_it_passes(ask).responses for entry in topic.partition_responses]
-        newest = max((entry.offset for entry in entries), default=-1)
-        if newest < 0:
-            return None
-        texts = [entry.metadata or "" for entry in entries if entry.offset == newest]
+        committed = self._coordinators.committed(self._settings.group).values()
+        newest = max((entry.offset for entry in committed), default=-1)
+        texts = [entry.text for entry in committed if entry.offset == newest]
         of_query = [text for text in texts if text.split(" ")[1:2] == [query]]
         return Decision.of(newest, of_query) if of_query else None
 
@@ -229,15 +205,16 @@ class TransactionClient:
             group_id=self._settings.group,
             topics=[OffsetCommitRequest.Topic(topic=name, partitions=found) for name, found in topics.items()],
         )
+        builder = RequestMessage.Builder(request)
 
         def ask() -> None:
-            response = self._ask(CoordinatorType.GROUP, self._settings.group, RequestMessage.Builder(request))
+            response = self._coordinators.ask(CoordinatorType.GROUP, self._settings.group, builder)
             assert isinstance(response, OffsetCommitResponse)
             for topic in response.responses:
                 for entry in topic.partition_responses:
                     entry.error.maybe_throw()
 
-        self._until_it_passes(ask)
+        self._coordinators.until_it_passes(ask)
 
     def commit_all(self, decision: Decision) -> None:
         """End all transactions of a decision. Raises TransactionLostError for one that was aborted all the same."""
@@ -250,31 +227,6 @@ class TransactionClient:
                     f"({self._settings.id_of(transaction.task)}) had been aborted: {e}. Its records are not in the "
                     "topic; was kafka.transaction.timeout.ms shorter than the query stood still?"
                 ) from e
-
-    # ---- asking
-
-    def _ask(self, kind: CoordinatorType, key: str, request: AbstractRequest.Builder) -> AbstractResponse:
-        """The coordinator's answer. Raises OSError, and RetriableException while there is no coordinator."""
-        known = self._coordinators.get((kind.id, key))
-        if known is None:
-            found = self._client.ask_any(FindCoordinatorRequest.Builder(kind, key))
-            assert isinstance(found, FindCoordinatorResponse)
-            found.error().maybe_throw()
-            known = self._coordinators[kind.id, key] = found.node()
-        return self._client.ask(known, request)
-
-    def _until_it_passes(self, ask: Callable[[], T]) -> T:
-        """What is asked, again and again for up to max.block.ms. Raises the last failure."""
-        deadline = self._time.milliseconds() + self._settings.max_block_ms
-        while True:
-            try:
-                return ask()
-            except (*PASSING, ConcurrentTransactionsException) as e:
-                if self._time.milliseconds() >= deadline:
-                    raise
-                if not isinstance(e, ConcurrentTransactionsException):
-                    self._coordinators.clear()  # it may have moved
-                self._time.sleep(_PAUSE_MS)
 
 
 class TaskTransaction:
@@ -300,7 +252,7 @@ class TaskTransaction:
         new = set(partitions) - self._partitions
         if new:
             self._client.add_partitions(self._begun, new)
-            self._partitions |= new
+            self._partitions.update(new)
 
     def left_open(self) -> OpenTransaction | None:
         """What there is to end; None if nothing was written."""

@@ -115,7 +115,7 @@ class FaultyProvider(KafkaSourceProvider):
     def name(cls) -> str:
         return "faulty_segments"
 
-    def streamWriter(self, schema: StructType, overwrite: bool) -> FaultyWrite:  # type: ignore[override]  # noqa: N802
+    def streamWriter(self, schema: StructType, overwrite: bool) -> FaultyWrite:  # noqa: N802
         return FaultyWrite(dict(self.options), schema)
 
 
@@ -139,10 +139,10 @@ def source(broker: LocalBroker) -> str:
 def faulty(spark: SparkSession) -> Iterator[SparkSession]:
     """A session that knows the faulty sink, whose workers get its source with it."""
     module = sys.modules[__name__]
-    cloudpickle.register_pickle_by_value(module)
+    cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
     spark.dataSource.register(FaultyProvider)
     yield spark
-    cloudpickle.unregister_pickle_by_value(module)
+    cloudpickle.unregister_pickle_by_value(module)  # type: ignore[no-untyped-call]
 
 
 def run_until_done(spark: SparkSession, broker: LocalBroker, source: str, sink: str, home: pathlib.Path) -> list[str]:
