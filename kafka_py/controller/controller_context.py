@@ -120,7 +120,8 @@ class ControllerContext:
     Thread:  all fields: controller-event-thread. The send threads only read ``epoch``, for their log lines.
     Differs: knows each live broker's epoch, the zxid of its registration, as from 2.2 on (KAFKA-7235): that tells a
         broker which has been away from one which has not. It stays in here; no request carries it.
-    Left out: liveBrokers_ -- brokers come with their epochs, see set_live_broker_and_epochs
+    Left out: liveBrokers_ -- brokers come with their epochs, see set_live_broker_and_epochs; allLiveReplicas --
+        online_and_offline_replicas, as from 2.4 on
     """
 
     def __init__(self) -> None:
@@ -210,12 +211,14 @@ class ControllerContext:
     def partitions_for_topic(self, topic: str) -> set[TopicPartition]:
         return self.partition_replica_assignment.of_topic(topic)
 
-    def all_live_replicas(self) -> set[PartitionAndReplica]:
-        return {
-            replica
-            for replica in self.replicas_on_brokers(self.live_broker_ids)
-            if self.is_replica_online(replica.replica, replica.topic_partition)
-        }
+    def online_and_offline_replicas(self) -> tuple[set[PartitionAndReplica], set[PartitionAndReplica]]:
+        """Every assigned replica: those that a live broker can serve, and the others."""
+        online: set[PartitionAndReplica] = set()
+        offline: set[PartitionAndReplica] = set()
+        for tp, replicas in self.partition_replica_assignment.items():
+            for id in replicas:
+                (online if self.is_replica_online(id, tp) else offline).add(PartitionAndReplica(tp, id))
+        return online, offline
 
     def replicas_for_partition(self, partitions: Collection[TopicPartition]) -> set[PartitionAndReplica]:
         """Every assigned copy of these partitions; KeyError for a partition without an assignment."""
