@@ -20,6 +20,7 @@ from kafka_py.common.metrics.stats.avg import Avg
 from kafka_py.common.metrics.stats.max import Max
 from kafka_py.common.metrics.stats.meter import Meter
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.file_records import FileRecords
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.record_batch import RecordBatch
@@ -42,6 +43,7 @@ from kafka_py.coordinator.group.group_metadata_records import (
     group_metadata_key,
     offset_commit_key,
     offset_commit_value,
+    plain_batch,
 )
 from kafka_py.coordinator.group.loaded_partition import LoadedPartition
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
@@ -468,18 +470,21 @@ class GroupMetadataManager(KafkaMetricsGroup):
     ) -> MemoryRecords:
         timestamp = self._time.milliseconds()
         version = self._inter_broker_protocol_version
-        records = [
-            SimpleRecord(timestamp, offset_commit_key(group.group_id, tp), offset_commit_value(committed, version))
+        is_transactional = producer_id != RecordBatch.NO_PRODUCER_ID
+        pairs = [
+            (offset_commit_key(group.group_id, tp), offset_commit_value(committed, version))
             for tp, committed in offsets.items()
         ]
+        if magic >= RecordBatch.MAGIC_VALUE_V2 and self._compression_type is CompressionType.NONE:
+            return plain_batch(pairs, timestamp, producer_id, producer_epoch, is_transactional)
         return MemoryRecords.with_records(
-            *records,
+            *(SimpleRecord(timestamp, key, value) for key, value in pairs),
             magic=magic,
             compression_type=self._compression_type,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=0,  # also without a producer, as Kafka's
-            is_transactional=producer_id != RecordBatch.NO_PRODUCER_ID,
+            is_transactional=is_transactional,
         )
 
     def _settle_commit(

@@ -45,6 +45,7 @@ class GroupOffsets(Logging):
 
     Thread: request handlers.
     Locks: the group's, while a commit is looked at and appended; none while offsets are looked up or deleted.
+    Differs: a commit renews its member's session when it is appended and answered, in Kafka before; all under one lock.
     """
 
     logger_name = "kafka.coordinator.group.GroupCoordinator"
@@ -162,10 +163,10 @@ class GroupOffsets(Logging):
             if error is not None:
                 response_callback(dict.fromkeys(offset_metadata, error))
                 return
-            if group.has(member_id):
-                # a commit is a sign of life
-                self._coordinator.complete_and_schedule_next_heartbeat_expiration(group, group.get(member_id))
             self._group_manager.store_offsets(group, member_id, offset_metadata, response_callback)
+            if group.has(member_id):
+                # a commit is a sign of life; its answer need not wait for what that takes
+                self._coordinator.complete_and_schedule_next_heartbeat_expiration(group, group.get(member_id))
 
     @staticmethod
     def _commit_error(
