@@ -191,9 +191,9 @@ class Worker:
             {
                 "bootstrap.servers": bootstrap,
                 "transactional.id": transactional_id,
-                # Longer than any broker is away, or records time out in the client, which aborts while they may still
-                # be on their way.
-                "transaction.timeout.ms": 60000,
+                # Brokers may be away for longer: transactions are aborted while their records and offsets are still on
+                # their way, and what comes later must not be taken for part of the next one.
+                "transaction.timeout.ms": 10000,
                 "linger.ms": 0,
                 "log_level": 3,
             }
