@@ -72,7 +72,7 @@ class ReplicaStateMachine(Logging):
     Thread:  controller-event-thread owns every field.
     Differs: a replica whose partition has no leader yet goes offline like the others, as in later Kafka; a topic
         whose state znodes are gone (a controller that ended in the middle of deleting it) could never be deleted else.
-        Replicas that are not there when a controller takes over go offline then, as from 2.4 on.
+        Replicas that are not there when a controller takes over go offline then, as from 2.4 on (KAFKA-3143).
     """
 
     def __init__(
