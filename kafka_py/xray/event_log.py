@@ -116,4 +116,4 @@ class EventLog:
             sampler()
 
     def __repr__(self) -> str:
-        return f"EventLog(last={self._last_id}, kept={len(self._ring)}/{self.capacity})"
+        return f"EventLog(last={self.last_id}, capacity={self.capacity})"

@@ -9,7 +9,7 @@ import threading
 from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.network.nio_selector import NioSelector
-from kafka_py.utils.concurrent import add_point
+from kafka_py.utils.concurrent import ConcurrentHashMap, add_point
 
 if TYPE_CHECKING:
     from kafka_py.xray.event_log import EventLog
@@ -58,7 +58,7 @@ class ThreadStates:
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
-        self._now: dict[str, tuple[str, str]] = {}  # atomic
+        self._now: ConcurrentHashMap[str, tuple[str, str]] = ConcurrentHashMap()  # atomic
         self._told: dict[str, tuple[str, str]] = {}  # thread: HTTP threads, through EventLog's samplers
 
     def before(self, op: str, target: object, item: object) -> None:
@@ -78,7 +78,7 @@ class ThreadStates:
     def sample(self) -> None:
         """Tell of the threads whose state is another than was told last, and of those that have ended."""
         alive = {thread.name for thread in threading.enumerate()}
-        for name, now in list(self._now.items()):
+        for name, now in self._now.items():
             if name not in alive:
                 now = ("ended", "")
                 self._now.pop(name, None)
