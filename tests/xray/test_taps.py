@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import threading
 from types import FunctionType, SimpleNamespace
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from kafka_py.utils.compiled import Compiled, Form
 from kafka_py.utils.concurrent import LinkedBlockingQueue, Semaphore, install_tap, remove_tap
@@ -15,6 +13,9 @@ from kafka_py.xray.event_log import EventLog
 from kafka_py.xray.passage import POINTS, Passage, RequestInfo
 from kafka_py.xray.request_journal import ObservedApis
 from kafka_py.xray.watching import EventWriter, ThreadStates
+
+if TYPE_CHECKING:
+    import pytest
 
 
 class Listening:
@@ -67,8 +68,11 @@ def test_who_may_hold_is_asked_first() -> None:
     assert readers.current() is None
 
 
-class _Request(SimpleNamespace):
-    __hash__ = object.__hash__
+class _Request:
+    """Can be a key, and be weakly referred to."""
+
+    def __init__(self, **fields: Any) -> None:
+        self.__dict__.update(fields)
 
 
 def a_request() -> Any:
