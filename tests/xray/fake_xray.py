@@ -127,9 +127,15 @@ class FakeXray:
         return [{"thread": event["thread"], "point": event["kind"], "request": event.get("request"),
                  "partition": event.get("partition"), "since_us": 1200, "method": event["method"]}]  # fmt: skip
 
+    def await_calls(self, n: int) -> None:
+        """Return when that many commands have come."""
+        with self._changed:
+            assert self._changed.wait_for(lambda: len(self.calls) >= n, timeout=10), self.calls
+
     def command(self, name: str, body: Json) -> Json:
         with self._changed:
             self.calls.append((name, body))
+            self._changed.notify_all()
             if name == "hold":
                 self.holding = True
             if name == "step":

@@ -5,8 +5,9 @@ const SVG = "http://www.w3.org/2000/svg";
 
 function build(node, attributes, children) {
   for (const [name, value] of Object.entries(attributes ?? {})) {
-    if (value === null || value === undefined || value === false) continue;
-    node.setAttribute(name, value === true ? "" : String(value));
+    if (value === null || value === undefined) continue;
+    if (name.startsWith("aria-") || typeof value !== "boolean") node.setAttribute(name, String(value));
+    else if (value) node.setAttribute(name, "");
   }
   for (const child of children.flat(Infinity)) {
     if (child === null || child === undefined || child === false) continue;
@@ -52,7 +53,7 @@ export function morph(old, made) {
 export function morphChildren(parent, wanted) {
   const keyed = new Map([...parent.children].filter(key).map((node) => [key(node), node]));
   let at = parent.firstChild;
-  for (const made of wanted) {
+  for (const made of wanted.flat(Infinity).filter(Boolean)) {
     let old = key(made) ? keyed.get(key(made)) : at;
     if (old && !alike(old, made)) old = null;
     if (!old || (!key(made) && key(old))) {

@@ -71,7 +71,11 @@ function draw() {
   for (const each of document.querySelectorAll("[data-text]")) each.textContent = t(each.dataset.text);
 }
 
-const width = () => Math.max(300, Math.floor($("view").clientWidth) - 2);
+/** What a drawing may take: the view without its padding. */
+function width() {
+  const style = getComputedStyle($("view"));
+  return Math.max(300, Math.floor($("view").clientWidth - parseFloat(style.paddingLeft) - parseFloat(style.paddingRight)));
+}
 
 /** Of the things arrows go through, one is in the tab order. */
 function roving(view) {

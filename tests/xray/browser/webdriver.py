@@ -62,9 +62,7 @@ class Browser:
         return value
 
     def press(self, *keys: str) -> None:
-        actions = [
-            {"type": kind, "value": KEYS.get(key, key)} for key in keys for kind in ("keyDown", "keyUp")
-        ]
+        actions = [{"type": kind, "value": KEYS.get(key, key)} for key in keys for kind in ("keyDown", "keyUp")]
         self.command("actions", {"actions": [{"type": "key", "id": "keyboard", "actions": actions}]})
 
     def click(self, selector: str) -> None:
@@ -143,5 +141,3 @@ def _port_of(process: subprocess.Popen[str]) -> int:
         if "started successfully on port" in line:
             return int(line.rsplit(" ", 1)[1].rstrip(".\n"))
     raise AssertionError("chromedriver ended before it told its port")
-
-

@@ -45,9 +45,8 @@ export function render(store) {
       Array.isArray(under) && under.length ? `: ${short(under.map((each) => typeof each === "object"
         ? `${each.topic}-${each.partition}` : each).join(", "), 200)}` : ""),
     partitions.length ? leaders(partitions) : null,
-    h("h2", {}, t("cluster.lag")),
     lag.length ? table(t("cluster.lag"), [t("cluster.group"), t("cluster.partition"), t("cluster.committed"),
       t("cluster.end"), t("cluster.behind")], lag.slice(0, 200).map((each) => row([short(each.group, 40),
       short(`${each.topic}-${each.partition}`, 40), count(each.committed), count(each.end), count(each.lag)])))
-      : h("p", { class: "faint" }, t("nothing"))];
+      : h("p", { class: "faint" }, t("cluster.noLag"))];
 }

@@ -11,7 +11,7 @@ const REPLICA = { title: "ReplicaStateMachine", states: ["NonExistentReplica", "
   "OfflineReplica", "ReplicaDeletionStarted", "ReplicaDeletionSuccessful", "ReplicaDeletionIneligible"] };
 const MOVES = {
   PartitionStateMachine: [[0, 1], [1, 2], [2, 3], [3, 2], [1, 3], [3, 0]],
-  ReplicaStateMachine: [[0, 1], [1, 2], [2, 3], [3, 2], [3, 4], [4, 5], [4, 6], [6, 3], [5, 0]],
+  ReplicaStateMachine: [[0, 1], [1, 2], [2, 3], [3, 2], [3, 4], [4, 5], [4, 6], [6, 3], [6, 2], [1, 3], [5, 0]],
 };
 
 function place(i, n) {

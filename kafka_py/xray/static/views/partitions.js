@@ -12,7 +12,7 @@ function scale(partition) {
   const known = partition.replicas.flatMap((each) => MARKS.map((mark) => each[mark])).filter((n) => n >= 0);
   const low = Math.min(...known, ...(partition.segments ?? []).map((each) => each.base));
   const high = Math.max(...known, low + 1);
-  return (offset) => 90 + (Math.max(low, offset) - low) / (high - low) * 490;
+  return (offset) => 72 + (Math.max(low, offset) - low) / (high - low) * 338;
 }
 
 function mark(which, replica, x, y) {
@@ -65,7 +65,7 @@ function one(partition) {
     h("h2", {}, short(id, 60)),
     h("p", { class: "faint" }, t("partitions.facts", { leader: partition.leader ?? "–",
       epoch: partition.leaderEpoch ?? "–", isr: isr || "–" })),
-    s("svg", { class: "rulers", viewBox: `0 0 600 ${y + 26}`, role: "group", "aria-label": id },
+    s("svg", { class: "rulers", viewBox: `0 0 420 ${y + 26}`, role: "group", "aria-label": id },
       replicas.map((each, i) => ruler(each, partition, x, i)), segments(partition, x, y)),
     h("form", { class: "filters", "data-form": "batch", "data-arg": open(0) },
       h("label", {}, `${t("partitions.offset")} `, h("input", { name: "offset", type: "number", min: 0, size: 8,
@@ -79,7 +79,7 @@ export function render(store) {
   const topics = [...new Set(all.map((each) => each.topic))].sort();
   const shown = all.filter((each) => !choice.topic || each.topic === choice.topic);
   return [h("h1", {}, t("view.partitions")),
-    h("p", {}, name("Partition.maybe_increment_leader_hw"), " ", name("Log.append_as_leader"), " ",
+    h("p", {}, name("Partition._maybe_increment_leader_hw"), " ", name("Log.append_as_leader"), " ",
       name("LogSegment.append"), " ", name("OffsetIndex.lookup")),
     h("form", { class: "filters", "data-form": "none" }, h("label", {}, `${t("filter.topic")} `,
       h("select", { "data-choose": "topic" }, h("option", { value: "" }, t("partitions.all")),

@@ -33,11 +33,16 @@ export function colour(api) {
 function threadsOf(store, lane) {
   const found = [...store.threads.values()].filter((each) => lane.roles.includes(each.role) && each.state !== "ended");
   found.sort((a, b) => a.name.localeCompare(b.name, "en", { numeric: true }));
-  return found.map((each) => ({ id: each.name, label: shortThread(each.name), state: each.state ?? "running",
+  return found.map((each) => ({ id: each.name, label: shortThread(each.name), state: stateOf(store, each),
     on: each.on, thread: true }));
 }
 
-const shortThread = (thread) => thread.replace(/^kafka-/, "").replace("socket-", "").replace(/-PLAINTEXT/g, "");
+const shortThread = (thread) => thread.replace(/^kafka-/, "").replace("socket-", "").replace(/-ListenerName\([^)]*\)/, "")
+  .replace(/-(PLAINTEXT|SSL)/g, "");
+
+/** A thread's state; what stands at a gate is held, whatever was told of it before. */
+const stateOf = (store, thread) => store.held.some((each) => each.thread === thread.name) ? "held"
+  : thread.state ?? "running";
 
 function itemsOf(store, lane) {
   if (lane.roles) return threadsOf(store, lane);
@@ -97,7 +102,7 @@ function drawItem(item) {
     class: `box ${item.thread ? `s-${item.state}` : "queue"}` },
     s("title", {}, told),
     s("rect", { x: item.x, y: item.y, width: item.width, height: BOX, rx: 5 }),
-    s("text", { class: "label", x: item.x + 8, y: item.y + 14 }, short(item.label, Math.floor(item.width / 6.4))),
+    s("text", { class: "label", x: item.x + 8, y: item.y + 14 }, short(item.label, Math.floor((item.width - 30) / 6.3))),
     s("text", { class: "small", x: item.x + 8, y: item.y + 28 }, boxText(item)));
 }
 
@@ -157,8 +162,8 @@ function otherThreads(store) {
   const shown = LANES.flatMap((lane) => lane.roles ?? []);
   const others = [...store.threads.values()].filter((each) => !shown.includes(each.role) && each.state !== "ended");
   return h("details", { class: "others" }, h("summary", {}, t("reactor.otherThreads", { n: others.length })),
-    h("ul", { class: "chips" }, others.map((each) => h("li", { class: `chip s-${each.state}`, "data-key": each.name },
-      `${short(each.name, 44)} · ${t(`state.${each.state ?? "running"}`)}`))));
+    h("ul", { class: "chips" }, others.map((each) => h("li", { class: `chip s-${stateOf(store, each)}`, "data-key": each.name },
+      `${short(each.name, 44)} · ${t(`state.${stateOf(store, each)}`)}`))));
 }
 
 /** The view; dots live in a layer of their own, which `animate` fills. */

@@ -50,7 +50,7 @@ function line(request, whole) {
     h("td", {}, short((request.topics ?? []).join(", "), 28)),
     h("td", { class: "wide" }, bar(request, whole)),
     h("td", { class: "number" }, duration(total(request))),
-    h("td", {}, request.ended ? by : h("b", {}, request.where ?? ""), !request.ended || by ? "" : ""));
+    h("td", {}, request.ended ? by : h("b", {}, request.where ?? "")));
 }
 
 const field = (which) => h("label", {}, `${t(`filter.${which}`)} `, h("input", { type: "search", "data-filter": which,
