@@ -16,9 +16,23 @@ from tests.xray.fake_xray import HOSTILE, TOKEN, FakeXray
 
 VIEWS = ("reactor", "requests", "partitions", "purgatories", "controller", "groups", "zookeeper", "cluster")
 AXE = "https://registry.npmjs.org/axe-core/-/axe-core-4.10.2.tgz"
-RULES = ["color-contrast", "tabindex", "scrollable-region-focusable", "nested-interactive", "button-name", "link-name",
-         "label", "select-name", "aria-required-attr", "aria-valid-attr-value", "aria-required-children",
-         "aria-allowed-attr", "duplicate-id-aria", "html-has-lang", "svg-img-alt"]  # fmt: skip
+RULES = [
+    "color-contrast",
+    "tabindex",
+    "scrollable-region-focusable",
+    "nested-interactive",
+    "button-name",
+    "link-name",
+    "label",
+    "select-name",
+    "aria-required-attr",
+    "aria-valid-attr-value",
+    "aria-required-children",
+    "aria-allowed-attr",
+    "duplicate-id-aria",
+    "html-has-lang",
+    "svg-img-alt",
+]
 NO_BROWSER = missing()
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(NO_BROWSER is not None, reason=str(NO_BROWSER))]
 
@@ -93,8 +107,17 @@ def test_a_request_is_held_and_stepped_through_every_gate(page: Browser, fake: F
         page.press("n")
         fake.await_calls(len(passed) + 1)
     ours = [point for point in passed if point]
-    assert ours == ["receive", "request-queue", "handle", "append", "watch", "complete", "response-queue", "respond",
-                    "send"]  # fmt: skip
+    assert ours == [
+        "receive",
+        "request-queue",
+        "handle",
+        "append",
+        "watch",
+        "complete",
+        "response-queue",
+        "respond",
+        "send",
+    ]
     page.press(" ")
     fake.await_calls(len(passed) + 2)
     assert fake.calls[-1] == ("resume", {})
@@ -189,8 +212,10 @@ def test_the_stream_resumes_where_it_was(page: Browser, fake: FakeXray) -> None:
     assert text(page).count("first") == 1
 
 
-@pytest.mark.parametrize(("width", "scheme", "language"), [(1280, "light", "en"), (390, "dark", "zh"),
-                                                           (390, "light", "en"), (1280, "dark", "zh")])  # fmt: skip
+@pytest.mark.parametrize(
+    ("width", "scheme", "language"),
+    [(1280, "light", "en"), (390, "dark", "zh"), (390, "light", "en"), (1280, "dark", "zh")],
+)
 def test_every_view_is_legible_and_as_wide_as_the_window(
     page: Browser, fake: FakeXray, axe: str, width: int, scheme: str, language: str
 ) -> None:

@@ -116,8 +116,16 @@ def _until_ready(driver: str, process: subprocess.Popen[str], time: Time) -> Non
 @contextlib.contextmanager
 def browser(home: pathlib.Path, time: Time = Time.SYSTEM) -> Iterator[Browser]:
     """Headless Chromium with a profile of its own; ended with the block."""
-    arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage",
-                 "--no-first-run", "--lang=en-US", "--force-color-profile=srgb", f"--user-data-dir={home}/profile"]  # fmt: skip
+    arguments = [
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--disable-dev-shm-usage",
+        "--no-first-run",
+        "--lang=en-US",
+        "--force-color-profile=srgb",
+        f"--user-data-dir={home}/profile",
+    ]
     wanted = {
         "goog:chromeOptions": {"args": arguments},
         "goog:loggingPrefs": {"browser": "ALL"},

@@ -35,7 +35,8 @@ function ruler(replica, partition, x, i) {
     s("text", { x: 2, y: y + 20, class: "small faint" }, inIsr ? "ISR" : t("partitions.out")),
     s("rect", { class: "rest", x: start, y: y + 3, width: Math.max(0, end - start), height: 8 }),
     s("rect", { class: "safe", x: start, y: y + 3, width: Math.max(0, hw - start), height: 8 }),
-    MARKS.map((each) => mark(each, replica, x, y)));
+    MARKS.map((each) => mark(each, replica, x, y)),
+    s("text", { x: 420, y: y + 11, class: "small" }, `${replica.highWatermark ?? "–"} / ${replica.logEnd ?? "–"}`));
 }
 
 function segments(partition, x, y) {
@@ -65,7 +66,7 @@ function one(partition) {
     h("h2", {}, short(id, 60)),
     h("p", { class: "faint" }, t("partitions.facts", { leader: partition.leader ?? "–",
       epoch: partition.leaderEpoch ?? "–", isr: isr || "–" })),
-    s("svg", { class: "rulers", viewBox: `0 0 420 ${y + 26}`, role: "group", "aria-label": id },
+    s("svg", { class: "rulers", viewBox: `0 0 480 ${y + 26}`, role: "group", "aria-label": id },
       replicas.map((each, i) => ruler(each, partition, x, i)), segments(partition, x, y)),
     h("form", { class: "filters", "data-form": "batch", "data-arg": open(0) },
       h("label", {}, `${t("partitions.offset")} `, h("input", { name: "offset", type: "number", min: 0, size: 8,

@@ -87,7 +87,7 @@ export function layout(store, width) {
     most = Math.max(most, lane.height);
   });
   if (!narrow) for (const lane of lanes) lane.height = most;
-  return { lanes, narrow, height: narrow ? y : most + 40 };
+  return { lanes, narrow, height: narrow ? y : most + 46 };
 }
 
 const boxText = (item) => item.thread ? t(`state.${item.state}`)
