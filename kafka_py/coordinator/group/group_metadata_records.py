@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import struct
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from kafka_py.api.api_version import KAFKA_2_1_IV0, KAFKA_2_1_IV1, ApiVersion
 from kafka_py.common.errors import KafkaException
@@ -26,6 +26,10 @@ from kafka_py.common.topic_partition import TopicPartition
 Bytes = bytes | bytearray | memoryview
 _VERSION = struct.Struct(">h")
 _INT = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+# version, offset, (leader epoch,) length of what is said beside it
+_OFFSET_HEAD = struct.Struct(">hqh")
+_OFFSET_AND_EPOCH_HEAD = struct.Struct(">hqih")
 NO_TIMESTAMP = -1
 _NO_EPOCH = -1
 CURRENT_OFFSET_KEY_SCHEMA_VERSION = 1
@@ -144,13 +148,6 @@ def versioned(schemas: Mapping[int, Schema], data: Bytes | None, what: str) -> t
     return version, schemas[version].read(data, _VERSION.size)
 
 
-def _bytes_of(version: int, schema: Schema, **values: Any) -> bytes:
-    made = Struct(schema)
-    for name, value in values.items():
-        made.set(name, value)
-    return _VERSION.pack(version) + made.to_bytes()
-
-
 # ---- keys
 
 
@@ -172,7 +169,8 @@ def offset_commit_key(group: str, topic_partition: TopicPartition) -> bytes:
 
 def group_metadata_key(group: str) -> bytes:
     """The key of a group."""
-    return _bytes_of(CURRENT_GROUP_KEY_SCHEMA_VERSION, GROUP_METADATA_KEY_SCHEMA, group=group)
+    name = group.encode()
+    return _VERSION.pack(CURRENT_GROUP_KEY_SCHEMA_VERSION) + _VERSION.pack(len(name)) + name
 
 
 def read_message_key(data: Bytes) -> OffsetKey | GroupMetadataKey | UnknownKey:
@@ -198,20 +196,18 @@ def read_message_key(data: Bytes) -> OffsetKey | GroupMetadataKey | UnknownKey:
 def offset_commit_value(offset_and_metadata: OffsetAndMetadata, api_version: ApiVersion) -> bytes:
     """A committed offset as brokers of that protocol version read it."""
     committed = offset_and_metadata
-    common = {
-        "offset": committed.offset,
-        "metadata": committed.metadata,
-        "commit_timestamp": committed.commit_timestamp,
-    }
+    metadata = committed.metadata.encode()
     expire = committed.expire_timestamp
+    times = _LONG.pack(committed.commit_timestamp)
     if api_version < KAFKA_2_1_IV0 or expire is not None:
-        return _bytes_of(
-            1, OFFSET_VALUE_SCHEMAS[1], **common, expire_timestamp=NO_TIMESTAMP if expire is None else expire
-        )
-    if api_version < KAFKA_2_1_IV1:
-        return _bytes_of(2, OFFSET_VALUE_SCHEMAS[2], **common)
-    epoch = _NO_EPOCH if committed.leader_epoch is None else committed.leader_epoch
-    return _bytes_of(3, OFFSET_VALUE_SCHEMAS[3], **common, leader_epoch=epoch)
+        head = _OFFSET_HEAD.pack(1, committed.offset, len(metadata))
+        times += _LONG.pack(NO_TIMESTAMP if expire is None else expire)
+    elif api_version < KAFKA_2_1_IV1:
+        head = _OFFSET_HEAD.pack(2, committed.offset, len(metadata))
+    else:
+        epoch = _NO_EPOCH if committed.leader_epoch is None else committed.leader_epoch
+        head = _OFFSET_AND_EPOCH_HEAD.pack(3, committed.offset, epoch, len(metadata))
+    return head + metadata + times
 
 
 def read_offset_message_value(data: Bytes | None) -> OffsetAndMetadata | None:
