@@ -252,13 +252,14 @@ def axe() -> str:
     if not kept.exists():
         try:
             with urllib.request.urlopen(AXE, timeout=60) as answer:
-                packed = tarfile.open(fileobj=io.BytesIO(answer.read()))
+                fetched = answer.read()
         except OSError as e:
             pytest.skip(f"axe-core cannot be fetched: {e}")
-        member = packed.extractfile("package/axe.min.js")
-        assert member is not None
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        kept.write_bytes(member.read())
+        with tarfile.open(fileobj=io.BytesIO(fetched)) as packed:
+            member = packed.extractfile("package/axe.min.js")
+            assert member is not None
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            kept.write_bytes(member.read())
     return kept.read_text()
 
 

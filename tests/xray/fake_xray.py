@@ -198,7 +198,8 @@ class FakeXray:
     def batches(self, after: int) -> Iterator[list[Json]]:
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self.ended or len(self._events) > after, timeout=5)
+                while not self.ended and len(self._events) <= after:
+                    self._changed.wait()
                 if self.ended:
                     return
                 batch = self._events[after:]
@@ -393,7 +394,7 @@ def canned_state() -> Json:
             "form": "source",
             "mode": "step",
             "held": [],
-            "rate": 120,
+            "rate": 1.0,
             "limits": [],
             "clusterId": "x",
             "uptimeUs": 5_000_000,

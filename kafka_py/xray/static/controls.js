@@ -39,14 +39,14 @@ const argumentsOf = (fault) => (Array.isArray(fault.arguments) ? fault.arguments
   .map((each) => typeof each === "object" ? each.name : each);
 
 function slow(store, off) {
-  const now = store.broker.slow ?? 1;
+  const now = Math.round(1 / (store.broker.rate || 1));
   return h("label", {}, `${t("bar.slow")} `, h("select", { "data-choose": "slow", disabled: off },
     [1, 10, 100, 1000].map((factor) => h("option", { value: factor, selected: factor === now }, `1:${factor}`))));
 }
 
 function told(store, reason) {
   const held = store.held.length;
-  const parts = [store.live ? t("bar.live") : t("bar.cut"), t("bar.rate", { n: Math.round(store.broker.rate ?? 0) })];
+  const parts = [store.live ? t("bar.live") : t("bar.cut"), t("bar.rate", { n: store.perSecond() })];
   if (held) parts.push(t("bar.held", { n: held }));
   if (store.dropped) parts.push(t("bar.dropped", { n: store.dropped }));
   if (store.busy.length) parts.push(t("bar.busy", { what: store.busy.join(", ") }));

@@ -18,9 +18,16 @@ export class Store {
     this.lastId = 0;
     this.dropped = 0;
     this.live = false;
-    this.lag = 0;
+    this.seen = [];
     this.controller = [];
     this.tick = null;
+  }
+
+  /** Events of the last second. */
+  perSecond() {
+    const now = performance.now();
+    this.seen = this.seen.filter(([at]) => now - at < 1000);
+    return this.seen.reduce((sum, [, n]) => sum + n, 0);
   }
 
   get broker() { return this.state.broker ?? {}; }
@@ -44,6 +51,8 @@ export class Store {
 
   /** Take a batch of events over. */
   batch(events) {
+    this.seen.push([performance.now(), events.length]);
+    if (this.seen.length > 100) this.perSecond();
     for (const event of events) {
       if (event.id) this.lastId = event.id;
       this.one(event);

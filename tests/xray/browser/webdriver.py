@@ -1,4 +1,4 @@
-"""A small client of the WebDriver protocol: headless Chromium through chromedriver, over plain HTTP, without a package."""
+"""A small client of the WebDriver protocol: headless Chromium through chromedriver, over plain HTTP, no package."""
 
 from __future__ import annotations
 

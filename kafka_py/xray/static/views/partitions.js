@@ -8,10 +8,12 @@ export const choice = { topic: "" };
 
 const MARKS = ["logStart", "highWatermark", "lastStable", "logEnd"];
 
+const known = (offset) => offset === null || offset === undefined || offset < 0 ? "–" : offset;
+
 function scale(partition) {
-  const known = partition.replicas.flatMap((each) => MARKS.map((mark) => each[mark])).filter((n) => n >= 0);
-  const low = Math.min(...known, ...(partition.segments ?? []).map((each) => each.base));
-  const high = Math.max(...known, low + 1);
+  const all = partition.replicas.flatMap((each) => MARKS.map((mark) => each[mark])).filter((n) => n >= 0);
+  const low = Math.min(...all, ...(partition.segments ?? []).map((each) => each.base));
+  const high = Math.max(...all, low + 1);
   return (offset) => 72 + (Math.max(low, offset) - low) / (high - low) * 338;
 }
 
@@ -28,7 +30,7 @@ function ruler(replica, partition, x, i) {
   const inIsr = (partition.isr ?? []).includes(replica.broker), leads = partition.leader === replica.broker;
   const start = x(replica.logStart ?? 0), end = x(replica.logEnd ?? 0), hw = x(replica.highWatermark ?? 0);
   const told = `${t("partitions.broker", { id: replica.broker })}${leads ? ` ★ ${t("partitions.leader")}` : ""}: ${
-    MARKS.map((each) => `${t(`mark.${each}`)} ${replica[each] ?? "–"}`).join(", ")}`;
+    MARKS.map((each) => `${t(`mark.${each}`)} ${known(replica[each])}`).join(", ")}`;
   return s("g", { class: `ruler ${inIsr ? "isr" : "osr"}`, role: "img", "aria-label": told },
     s("title", {}, told),
     s("text", { x: 2, y: y + 8, class: "small" }, `${leads ? "★ " : ""}${t("partitions.broker", { id: replica.broker })}`),
@@ -36,7 +38,7 @@ function ruler(replica, partition, x, i) {
     s("rect", { class: "rest", x: start, y: y + 3, width: Math.max(0, end - start), height: 8 }),
     s("rect", { class: "safe", x: start, y: y + 3, width: Math.max(0, hw - start), height: 8 }),
     MARKS.map((each) => mark(each, replica, x, y)),
-    s("text", { x: 420, y: y + 11, class: "small" }, `${replica.highWatermark ?? "–"} / ${replica.logEnd ?? "–"}`));
+    s("text", { x: 420, y: y + 11, class: "small" }, `${known(replica.highWatermark)} / ${known(replica.logEnd)}`));
 }
 
 function segments(partition, x, y) {

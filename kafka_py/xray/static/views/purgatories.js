@@ -34,7 +34,7 @@ function circles(purgatory) {
 
 function operation(each) {
   const request = each.request?.id ?? each.request;
-  const text = t("purgatory.operation", { id: request ?? each.id, expires: duration((each.expiresMs ?? 0) * 1000) });
+  const text = t("purgatory.operation", { id: request !== undefined && request !== null ? `#${request}` : each.what ?? each.id, expires: duration((each.expiresMs ?? 0) * 1000) });
   return h("li", {}, request === undefined || request === null ? text
     : h("button", { type: "button", class: "link", "data-item": "", "data-act": "request", "data-arg": request }, text));
 }

@@ -265,6 +265,7 @@ export class Dots {
 
 function itemName(lane, event) {
   if (lane === "purgatory") return event.purgatory ?? "Produce";
-  if (lane === "requestQueue" || lane === "responseQueue") return event.queue ?? null;
+  if (lane === "responseQueue") return event.queue ?? `responseQueue-${event.processor}`;
+  if (lane === "requestQueue") return event.queue ?? null;
   return event.thread;
 }
