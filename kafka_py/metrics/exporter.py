@@ -148,6 +148,7 @@ class MetricsExporter(Logging):
         self._prometheus.register(MBeanCollector(server))
         self._pages: dict[str, PageFunction] = {"/": self._index, "/metrics": self._metrics, "/jmx": self._jmx}
         self._sites: dict[str, Site] = {}
+        self._closes: list[Callable[[], object]] = []
         self._http: http.server.ThreadingHTTPServer | None = None  # volatile: startup, shutdown
         self._threads: list[KafkaThread] = []  # volatile: startup, shutdown
         self._stop = CountDownLatch(1)
@@ -161,9 +162,13 @@ class MetricsExporter(Logging):
         """Answer this path too; the function gets the query's parameters."""
         self._pages[path] = page
 
-    def add_site(self, prefix: str, site: Site) -> None:
-        """Let the site answer every path that begins with the prefix and has no page of its own."""
+    def add_site(self, prefix: str, site: Site, close: Callable[[], object] | None = None) -> None:
+        """Let the site answer every path that begins with the prefix and has no page of its own; close is called when
+        nobody is answered any more.
+        """
         self._sites[prefix] = site
+        if close is not None:
+            self._closes.append(close)
 
     def startup(self) -> None:
         """Listen, on the next free port if the wanted one is taken; OSError if sixteen in a row are."""
@@ -196,6 +201,8 @@ class MetricsExporter(Logging):
     def shutdown(self) -> None:
         """Stop listening and end both threads."""
         self._stop.count_down()
+        for close in self._closes:
+            close()
         if self._http is not None:
             self._http.shutdown()
             self._http.server_close()

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 Json = dict[str, Any]
+MOST_KEPT = 10_000  # of the events that a trace shows
 
 
 class Events(Protocol):
@@ -24,6 +25,10 @@ class Events(Protocol):
 
 class Holds(Protocol):
     """The gates."""
+
+    @property
+    def factor(self) -> float:
+        """1:factor is how fast it goes."""
 
     def hold(self, rules: Any) -> object:
         """Hold what the rules select."""
@@ -57,8 +62,13 @@ class Records(Protocol):
 class Watched(Protocol):
     """The X-ray as the pages need it."""
 
-    events: Events
-    limits: Any
+    @property
+    def events(self) -> Events:
+        """What happened."""
+
+    @property
+    def limits(self) -> list[str]:
+        """What cannot be seen or held."""
 
     def watch(self) -> object:
         """Somebody watches."""
@@ -101,11 +111,16 @@ class Controls:
         """Who is held where; nobody where nobody can be."""
         return [] if self._holder is None else self._holder.held()
 
+    def everything(self) -> list[Json]:
+        """The last ten thousand events."""
+        return self.events.after(max(0, self.events.last_id - MOST_KEPT), MOST_KEPT)
+
     def describe(self) -> Json:
         """What the view of the broker tells of the X-ray."""
+        factor = 1.0 if self._holder is None else self._holder.factor
         return {
             "held": self.held(),
-            "rate": 1 / float(getattr(self._holder, "factor", 1.0) or 1.0),
+            "rate": 1 / factor,
             "limits": list(self._xray.limits),
             "lastEvent": self.events.last_id,
         }

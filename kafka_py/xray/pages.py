@@ -14,18 +14,21 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.errors import KafkaException
+from kafka_py.common.utils.time import Time
 from kafka_py.metrics.exporter import HttpRequest, Page, Stream, json_page
 from kafka_py.utils.logging import Logging
 from kafka_py.xray import state, state_cluster
 from kafka_py.xray.batch_view import batch
+from kafka_py.xray.controls import Controls
 from kafka_py.xray.event_stream import EventStreams
 from kafka_py.xray.security import HEADERS, Guard
 from kafka_py.xray.source_view import source
 from kafka_py.xray.trace import trace
 
 if TYPE_CHECKING:
+    from kafka_py.metrics.exporter import MetricsExporter
     from kafka_py.server.kafka_server import KafkaServer
-    from kafka_py.xray.controls import Controls
+    from kafka_py.xray.request_journal import RequestJournal
 
 PREFIX = "/xray"
 STATIC = pathlib.Path(__file__).parent / "static"
@@ -59,7 +62,7 @@ class XrayPages(Logging):
         self._server = server
         self._controls = controls
         self._streams = EventStreams()
-        self._began = server.time.nanoseconds()
+        self._began = Time.SYSTEM.nanoseconds()
         self._gets: dict[str, Callable[[HttpRequest], Answer]] = {
             "/state": self._state,
             "/events": self._events,
@@ -69,6 +72,26 @@ class XrayPages(Logging):
             "/source": lambda request: json_page(source(request.query.get("name", ""))),
             "/cluster": lambda request: json_page(self._cluster()),
         }
+
+    @classmethod
+    def install(cls, server: KafkaServer, exporter: MetricsExporter, listener: str) -> XrayPages:
+        """The pages of a broker, on its HTTP port (``listener``: host:port)."""
+        xray = server.xray
+        given = server.config.xray_token
+        token = None if given is None else given.value()
+        controls = None if xray is None else Controls(xray, xray.holder, xray.schedule)
+        pages = cls(server, Guard(listener.rpartition(":")[0], token), controls)
+        exporter.add_site(PREFIX, pages.answer, None if controls is None else controls.close)
+        return pages
+
+    def announce(self, port: int) -> None:
+        """Print the link that opens the page and lets its buttons work."""
+        host = self.guard.host_for_links
+        self.info("X-ray at http://%s:%d%s/#token=%s", host, port, PREFIX, self.guard.token)
+
+    @property
+    def _journal(self) -> RequestJournal | None:
+        return None if self._server.xray is None else self._server.xray.journal
 
     def answer(self, request: HttpRequest) -> Answer:
         """The page for a request; 403 with the reason for who may not ask, 4xx with it for what makes no sense."""
@@ -103,9 +126,8 @@ class XrayPages(Logging):
         for view in wanted:
             try:
                 sections[view] = VIEWS[view](self._server, request.query)
-            except (RuntimeError, state_cluster.NotConnected, OSError, KafkaException) as e:
-                # it changed while it was copied, or the part is not there at this moment
-                self.debug("View %s cannot be read: %s", view, e)
+            except Exception as e:  # noqa: BLE001  # one view of a part that comes or goes must not spoil the others
+                self.debug("View %s cannot be read now", view, exc=e)
                 sections[view] = None
                 busy.append(view)
         self._complete(sections)
@@ -116,7 +138,7 @@ class XrayPages(Logging):
         held = [] if self._controls is None else self._controls.held()
         if sections.get("broker") is not None:
             known = {"held": held, "limits": [_NO_CONTROLS]} if self._controls is None else self._controls.describe()
-            uptime = (self._server.time.nanoseconds() - self._began) // 1000
+            uptime = (Time.SYSTEM.nanoseconds() - self._began) // 1000
             sections["broker"] = {**sections["broker"], "uptimeUs": uptime, **known}
         by_thread = {each["thread"]: each for each in held}
         for thread in sections.get("threads") or ():
@@ -131,7 +153,7 @@ class XrayPages(Logging):
         return self._streams.open(controls, whole_number(resumed, "after"))
 
     def _requests(self, request: HttpRequest) -> Page:
-        journal = self._server.request_journal
+        journal = self._journal
         if journal is None:
             raise KeyError("no journal of requests")
         return journal.page(request.query)
@@ -143,9 +165,9 @@ class XrayPages(Logging):
 
     def _trace(self, request: HttpRequest) -> Page:
         seconds = whole_number(request.query.get("seconds", "60"), "seconds")
-        journal = self._server.request_journal
+        journal = self._journal
         requests = [] if journal is None else journal.entries()
-        events = [] if self._controls is None else self._controls.events.after(0, 100_000)
+        events = [] if self._controls is None else self._controls.everything()
         return compact(trace(requests, events, self._server.config.broker_id, seconds))
 
     def _cluster(self) -> dict[str, Any]:
@@ -200,5 +222,3 @@ def static_file(path: str, folder: pathlib.Path = STATIC) -> Page:
 
 def _safe(answer: Answer) -> Answer:
     return answer._replace(headers={**answer.headers, **HEADERS})
-
-

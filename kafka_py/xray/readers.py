@@ -321,12 +321,7 @@ def _by() -> dict[str, Any]:
 
 def completed(operation: Any, args: Args, result: Any) -> Passage | None:
     """It is done, by this thread."""
-    if not result:
-        return None
-    passage = _of_watched(operation, "completed", "DelayedOperation.force_complete")
-    with _lock:
-        _operations.pop(operation, None)
-    return passage
+    return _of_watched(operation, "completed", "DelayedOperation.force_complete") if result else None
 
 
 def tick(timer: Any, args: Args, result: Any) -> Passage | None:

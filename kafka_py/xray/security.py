@@ -36,6 +36,12 @@ class Guard:
         self.token = secrets.token_urlsafe(18) if token is None else token
         self._listener_host = listener_host.strip("[]").lower()
 
+    @property
+    def host_for_links(self) -> str:
+        """The host for a link that is to work on this machine."""
+        host = "127.0.0.1" if self._listener_host in ("", "0.0.0.0", "::", "localhost") else self._listener_host
+        return f"[{host}]" if ":" in host else host
+
     def refuses(self, method: str, headers: Mapping[str, str]) -> str | None:
         """Why a request with these headers (names in lower case) gets a 403; None if it does not."""
         if not self._is_ours(_host_of(headers.get("host", ""))):

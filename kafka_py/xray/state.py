@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.utils.app_info_parser import KAFKA_VERSION
 from kafka_py.network.request_channel import Request
-from kafka_py.utils.compiled import Form
-from kafka_py.xray.numbers import request_number, told
+from kafka_py.utils.compiled import Compiled
+from kafka_py.xray import readers
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -51,8 +51,9 @@ _ROLES = [
         ("scheduler", "scheduler"),
     )
 ]
+_TAPS = re.compile(r"(concurrent_hooks|xray/\w+)\.py$")  # who looks stands in between
 _WAITS = (
-    (re.compile(r"(selectors|/selector)\.py$"), "select"),
+    (re.compile(r"(selectors|nio_selector)\.py$"), "select"),
     (re.compile(r"concurrent_(queues|executors)\.py$"), "waiting-queue"),
     (re.compile(r"(concurrent_locks|threading)\.py$"), "waiting-lock"),
 )
@@ -72,7 +73,7 @@ def broker(server: KafkaServer, query: Mapping[str, str]) -> Json:
         "host": listener.host,
         "port": port,
         "version": KAFKA_VERSION,
-        "form": Form.describe(),
+        "form": Compiled.describe(),
         "mode": server.config.xray,
         "clusterId": server.cluster_id,
         "state": server.broker_state.current_state,
@@ -96,7 +97,8 @@ def _doing(frame: FrameType | None, names: Mapping[int, str]) -> Json:
     while frame is not None:
         code = frame.f_code
         wait = next((wait for pattern, wait in _WAITS if pattern.search(code.co_filename)), None)
-        if wait is None and "kafka_py" in code.co_filename:
+        ours = "kafka_py" in code.co_filename and not _TAPS.search(code.co_filename)
+        if wait is None and ours:
             return {"state": state, "on": on, "method": code.co_qualname.replace(".<locals>", "")}
         if wait is not None:
             state = wait
@@ -161,8 +163,8 @@ def _answers(processor: Processor) -> Iterable[tuple[str, Request]]:
 
 
 def _add(found: dict[int, Json], request: Request, where: str, now: int) -> None:
-    number = request_number(request)
-    found[number] = {**told(request), "where": where, "sinceUs": (now - request.start_time_nanos) // 1000}
+    told = readers.info_of(request).whole()
+    found[told["id"]] = {**told, "where": where, "sinceUs": (now - request.start_time_nanos) // 1000}
 
 
 # -- partitions
@@ -181,14 +183,17 @@ def partitions(server: KafkaServer, query: Mapping[str, str]) -> list[Json]:
 
 def _partition(partition: Partition, now_ms: int) -> Json:
     local = partition.get_replica()
-    segments = [] if local is None or local.log is None else list(local.log.segments.values)
+    replicas = sorted(partition._all_replicas_map.values, key=lambda replica: replica.broker_id)
+    segments = [] if local is None or local.log is None else local.log.segments.values()
     return {
         "topic": partition.topic,
         "partition": partition.partition_id,
         "leader": partition._leader_replica_id_opt,
         "leaderEpoch": partition._leader_epoch,
         "isr": sorted(replica.broker_id for replica in partition._in_sync_replicas),
-        "replicas": [_replica(each, now_ms) for each in sorted(partition._all_replicas_map.values, key=lambda r: r.broker_id)],
+        "replicas": [
+            _replica(each, now_ms) for each in sorted(partition._all_replicas_map.values, key=lambda r: r.broker_id)
+        ],
         "segments": [_segment(segment, segment is segments[-1]) for segment in segments],
     }
 
@@ -259,11 +264,15 @@ def _label(key: object) -> str:
 
 
 def _operations(operations: Sequence[Any]) -> list[Json]:
-    return [
-        {"id": request_number(each), "what": type(each).__name__, "request": None, "expiresMs": each.delay_ms}
-        for each in operations[:MOST_ITEMS]
-        if not each.is_completed
-    ]
+    return [_operation(each) for each in operations[:MOST_ITEMS] if not each.is_completed]
+
+
+def _operation(operation: Any) -> Json:
+    """Its number and request are known if somebody watched when it came."""
+    watched = readers._operations.get(operation)
+    request = None if watched is None or watched.request is None else watched.request.short()
+    number = None if watched is None else watched.id
+    return {"id": number, "what": type(operation).__name__, "request": request, "expiresMs": operation.delay_ms}
 
 
 def _wheel(wheel: TimingWheel) -> Json:

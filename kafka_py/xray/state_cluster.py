@@ -66,7 +66,7 @@ def groups(server: KafkaServer, query: Mapping[str, str]) -> list[Json]:
     """The groups whose coordinator this broker is."""
     if server.group_coordinator is None:
         return []
-    there = list(server.group_coordinator._group_manager.current_groups)
+    there = list(server.group_coordinator.group_manager.current_groups)
     return [_group(server, group) for group in sorted(there, key=lambda group: group.group_id)[:MOST_ITEMS]]
 
 
@@ -107,7 +107,7 @@ def _deadlines(server: KafkaServer) -> dict[tuple[str, str], int]:
     now = server.time.hi_res_clock_ms()
     for watchers in list(server.group_coordinator.heartbeat_purgatory._watchers_for_key.values):
         for operation in list(watchers._operations):
-            entry = getattr(operation, "timer_task_entry", None) or getattr(operation, "_timer_task_entry", None)
+            entry = operation._timer_task_entry
             if entry is not None and not operation.is_completed:
                 key = watchers.key
                 found[getattr(key, "group_id", ""), getattr(key, "consumer_id", "")] = entry.expiration_ms - now
@@ -119,7 +119,7 @@ def _assigned(assignment: bytes) -> list[str] | None:
     if not assignment:
         return []
     try:
-        return [str(tp) for tp in ConsumerProtocol.deserialize_assignment(assignment).partitions()]
+        return [str(tp) for tp in ConsumerProtocol.deserialize_assignment(assignment).partitions]
     except (KafkaException, ValueError, IndexError):
         return None
 
@@ -220,7 +220,7 @@ def _lag(server: KafkaServer) -> list[Json]:
     if server.group_coordinator is None or server.replica_manager is None:
         return []
     found = []
-    for group in list(server.group_coordinator._group_manager.current_groups):
+    for group in list(server.group_coordinator.group_manager.current_groups):
         for tp, record in list(group._offsets.copy().items()):
             log = server.replica_manager.get_log(tp)
             if log is not None:
