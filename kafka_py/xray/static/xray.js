@@ -39,8 +39,8 @@ function top() {
     brokers.length > 1 ? h("label", {}, `${t("top.broker")} `, h("select", { "data-choose": "broker" },
       brokers.map((each) => h("option", { value: each.id, selected: String(each.id) === String(ui.broker) }, each.id))))
       : h("span", {}, broker.id === undefined ? "" : t("partitions.broker", { id: broker.id })),
-    h("span", { class: "faint" }, short([broker.host && `${broker.host}:${broker.port}`, broker.version, broker.form,
-      broker.mode && `kafka.py.xray=${broker.mode}`].filter(Boolean).join(" · "), 90)),
+    h("span", { class: "faint" }, short([broker.host && `${broker.host}:${broker.port}`, broker.version,
+      broker.mode && `kafka.py.xray=${broker.mode}`, broker.form].filter(Boolean).join(" · "), 90)),
     h("span", { class: "grow" }),
     h("select", { "data-choose": "language", "aria-label": t("top.language") }, Object.entries(LANGUAGES).map(
       ([code, label]) => h("option", { value: code, selected: code === language }, label))),
@@ -65,7 +65,7 @@ function draw() {
   view.setAttribute("role", "tabpanel");
   if (ui.drawn !== ui.view) view.replaceChildren();
   ui.drawn = ui.view;
-  morphChildren(view, VIEWS[ui.view].render(store, { width: width() }));
+  morphChildren(view, VIEWS[ui.view].render(store, { width: width(), holding: ui.holding }));
   roving(view);
   document.title = t("top.title", { view: t(`view.${ui.view}`), id: store.broker.id ?? "" });
   for (const each of document.querySelectorAll("[data-text]")) each.textContent = t(each.dataset.text);
@@ -298,7 +298,7 @@ document.addEventListener("mouseover", (event) => {
 document.addEventListener("keydown", (event) => {
   if (event.ctrlKey || event.altKey || event.metaKey || $("help").open) return;
   if (event.key === "Escape") return closeAll();
-  if (typing(event.target)) return;
+  if (!(event.target instanceof Element) || typing(event.target)) return;
   if (arrow(event) || activate(event)) event.preventDefault();
   else if (keys(event)) event.preventDefault();
 });

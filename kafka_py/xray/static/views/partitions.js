@@ -10,11 +10,14 @@ const MARKS = ["logStart", "highWatermark", "lastStable", "logEnd"];
 
 const known = (offset) => offset === null || offset === undefined || offset < 0 ? "–" : offset;
 
+/** A leader knows of a follower where its log ends, not what its high watermark is. */
+const asKnown = (replica) => replica.local === false ? { ...replica, highWatermark: null, lastStable: null } : replica;
+
 function scale(partition) {
   const all = partition.replicas.flatMap((each) => MARKS.map((mark) => each[mark])).filter((n) => n >= 0);
   const low = Math.min(...all, ...(partition.segments ?? []).map((each) => each.base));
   const high = Math.max(...all, low + 1);
-  return (offset) => 72 + (Math.max(low, offset) - low) / (high - low) * 338;
+  return (offset) => 66 + (Math.max(low, offset) - low) / (high - low) * 276;
 }
 
 function mark(which, replica, x, y) {
@@ -38,12 +41,13 @@ function ruler(replica, partition, x, i) {
     s("rect", { class: "rest", x: start, y: y + 3, width: Math.max(0, end - start), height: 8 }),
     s("rect", { class: "safe", x: start, y: y + 3, width: Math.max(0, hw - start), height: 8 }),
     MARKS.map((each) => mark(each, replica, x, y)),
-    s("text", { x: 420, y: y + 11, class: "small" }, `${known(replica.highWatermark)} / ${known(replica.logEnd)}`));
+    s("text", { x: 350, y: y + 11, class: "small" }, `${known(replica.highWatermark)} / ${known(replica.logEnd)}`));
 }
 
 function segments(partition, x, y) {
+  const end = Math.max(...(partition.replicas ?? []).filter((each) => each.local).map((each) => each.logEnd ?? 0), 0);
   return (partition.segments ?? []).map((each) => {
-    const from = x(each.base), to = Math.max(from + 3, x(each.end));
+    const from = x(each.base), to = Math.max(from + 3, x(each.active ? Math.max(end, each.end) : each.end + 1));
     return s("g", { class: `segment ${each.active ? "active" : ""}`, role: "button", tabindex: -1, "data-item": "",
       "data-act": "batch", "data-arg": JSON.stringify([partition.topic, partition.partition, each.base]),
       "aria-label": t("partitions.openSegment", { base: each.base, end: each.end, bytes: each.bytes }) },
@@ -57,7 +61,7 @@ function segments(partition, x, y) {
 }
 
 function one(partition) {
-  const replicas = partition.replicas ?? [];
+  const replicas = (partition.replicas ?? []).map(asKnown);
   const x = scale({ ...partition, replicas });
   const y = 22 + replicas.length * 34;
   const id = `${partition.topic}-${partition.partition}`;
@@ -68,7 +72,7 @@ function one(partition) {
     h("h2", {}, short(id, 60)),
     h("p", { class: "faint" }, t("partitions.facts", { leader: partition.leader ?? "–",
       epoch: partition.leaderEpoch ?? "–", isr: isr || "–" })),
-    s("svg", { class: "rulers", viewBox: `0 0 480 ${y + 26}`, role: "group", "aria-label": id },
+    s("svg", { class: "rulers", viewBox: `0 0 400 ${y + 26}`, role: "group", "aria-label": id },
       replicas.map((each, i) => ruler(each, partition, x, i)), segments(partition, x, y)),
     h("form", { class: "filters", "data-form": "batch", "data-arg": open(0) },
       h("label", {}, `${t("partitions.offset")} `, h("input", { name: "offset", type: "number", min: 0, size: 8,

@@ -37,7 +37,7 @@ function threadsOf(store, lane) {
     on: each.on, thread: true }));
 }
 
-const shortThread = (thread) => thread.replace(/^kafka-/, "").replace("socket-", "").replace(/-ListenerName\([^)]*\)/, "")
+const shortThread = (thread) => thread.replace(/^((data|control)-plane-)?kafka-/, "").replace("socket-", "").replace(/-ListenerName\([^)]*\)/, "")
   .replace(/-(PLAINTEXT|SSL)/g, "");
 
 /** A thread's state; what stands at a gate is held, whatever was told of it before. */
@@ -143,7 +143,7 @@ function legend() {
     states.map((state) => h("span", {}, h("i", { class: `key s-${state}` }), t(`state.${state}`))));
 }
 
-function heldList(store) {
+function heldList(store, holding) {
   const rows = store.held.map((each) => {
     const request = each.request ? store.requests.get(each.request.id ?? each.request) ?? each.request : null;
     return h("li", { "data-key": each.thread },
@@ -155,7 +155,7 @@ function heldList(store) {
       each.partition ? ` ${short(each.partition)}` : "", " ", h("span", { class: "faint" }, duration(each.since_us)));
   });
   return h("section", { "aria-label": t("reactor.held") }, h("h2", {}, t("reactor.held")),
-    rows.length ? h("ul", { class: "plain" }, rows) : h("p", { class: "faint" }, t("reactor.noneHeld")));
+    rows.length ? h("ul", { class: "plain" }, rows) : h("p", { class: "faint" }, holding ? t("reactor.willHold") : t("reactor.noneHeld")));
 }
 
 function otherThreads(store) {
@@ -167,14 +167,14 @@ function otherThreads(store) {
 }
 
 /** The view; dots live in a layer of their own, which `animate` fills. */
-export function render(store, { width }) {
+export function render(store, { width, holding }) {
   const plan = layout(store, width);
   return [h("h1", {}, t("view.reactor")), legend(),
     s("svg", { class: "reactor", viewBox: `0 0 ${width} ${plan.height}`, width, height: plan.height,
       role: "group", "aria-label": t("view.reactor") },
       tip(), plan.lanes.map(drawLane), arrows(plan.lanes, plan.narrow),
       s("g", { id: "dots", "data-own": "", "data-key": "dots" })),
-    heldList(store), otherThreads(store)];
+    heldList(store, holding), otherThreads(store)];
 }
 
 /** The dots: each goes through its steps one after another, so that an eye can follow what took microseconds. */
