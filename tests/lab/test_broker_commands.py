@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_py.lab.broker_commands import COMMANDS, BrokerCommands
+from kafka_py.lab.broker_commands import COMMANDS, VERBS, BrokerCommands
 from kafka_py.testing.mock_time import MockTime
 from tests.lab.fakes import cluster_of
 
@@ -130,4 +130,4 @@ def test_no_such_broker(lab: Lab, id: str) -> None:
 
 @pytest.mark.parametrize("line", ["kill", "kill 1 2", "status 1", "reboot 1"])
 def test_what_no_lab_knows(lab: Lab, line: str) -> None:
-    assert lab.does(line) == (1, f"The lab does not know `{line}`; it knows {', '.join(COMMANDS)}")
+    assert lab.does(line) == (1, f"The lab does not know `{line}`; it knows {', '.join([*COMMANDS, *VERBS])}")
