@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pathlib
+import re
 import socket
 import time
 from collections.abc import Iterator
@@ -264,8 +265,9 @@ def test_another_controller_is_awaited(cluster: Cluster) -> None:
     cluster.await_registered(first)
 
 
-def test_three_brokers_are_ready_soon(tmp_path: pathlib.Path) -> None:
-    """Two seconds on a quiet machine, of which this need not be one."""
+def test_the_example_of_the_page_does_what_it_says() -> None:
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "testing.md").read_text()
+    [example] = re.findall("```python\n(.*?)```", page, re.S)
     began = time.monotonic()
-    with Cluster(3, home=tmp_path):
-        assert time.monotonic() - began < 10
+    exec(compile(example, "docs/testing.md", "exec"), {})
+    assert time.monotonic() - began < 40, "a start takes two seconds on a quiet machine, sessions and lags three"

@@ -130,3 +130,9 @@ def test_the_request_of_a_flood_is_whole() -> None:
     text = request()
     assert int.from_bytes(text[:4], "big") == len(text) - 4
     assert text.count(b"flood-") == TOPICS
+
+
+def test_the_page_has_every_verb_as_it_is() -> None:
+    page = (pathlib.Path(__file__).parents[2] / "docs" / "testing.md").read_text()
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    assert rows == [f"| `{fault.usage}` | {fault.help} |" for fault in FAULTS.values()]
