@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # What a small produce request runs through, and the base classes of that; the rest gains too little.
 MODULES = (
+    "kafka_py.cluster.delayed_operations",
     "kafka_py.cluster.partition",
     "kafka_py.cluster.replica",
     "kafka_py.common.internals.topic",

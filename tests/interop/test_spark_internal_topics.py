@@ -196,7 +196,9 @@ def written(
 
 
 def committed_now(address: str, group: str) -> list[TopicPartition]:
-    consumer = Consumer({"bootstrap.servers": address, "group.id": group, "enable.auto.commit": False})
+    """Whatever the open transactions will decide: a reader of committed data would have to wait for them (KIP-447)."""
+    settings = {"bootstrap.servers": address, "group.id": group, "enable.auto.commit": False}
+    consumer = Consumer({**settings, "isolation.level": "read_uncommitted"})
     try:
         return consumer.committed([TopicPartition("t", p) for p in range(3)], timeout=30)
     finally:

@@ -10,7 +10,7 @@ Read next: group_metadata_message.py (a whole group), group_metadata_manager.py,
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_py.api.api_version import KAFKA_2_1_IV0, KAFKA_2_1_IV1, ApiVersion
@@ -21,6 +21,12 @@ from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import BYTES, INT32, INT64, NULLABLE_STRING, STRING
+from kafka_py.common.record.compression_type import CompressionType
+from kafka_py.common.record.default_record import DefaultRecord
+from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.record.record_batch import RecordBatch
+from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.topic_partition import TopicPartition
 
 Bytes = bytes | bytearray | memoryview
@@ -224,3 +230,38 @@ def read_offset_message_value(data: Bytes | None) -> OffsetAndMetadata | None:
         value.get("timestamp" if version == 0 else "commit_timestamp"),
         None if expire == NO_TIMESTAMP else expire,
     )
+
+
+# ---- the batch of a commit
+
+
+def plain_batch(
+    pairs: Sequence[tuple[bytes, bytes]], timestamp: int, producer_id: int, producer_epoch: int, is_transactional: bool
+) -> MemoryRecords:
+    """Keys and values as MemoryRecords.with_records makes a batch of them, without the builder that can do more.
+
+    Uncompressed, of format 2, all with one timestamp (ms); the base sequence is 0.
+    """
+    out = bytearray(DefaultRecordBatch.RECORD_BATCH_OVERHEAD)
+    for delta, (key, value) in enumerate(pairs):
+        DefaultRecord.write_to(out, delta, 0, key, value, ())
+    DefaultRecordBatch.write_header(
+        out,
+        0,
+        0,
+        len(pairs) - 1,
+        len(out),
+        RecordBatch.MAGIC_VALUE_V2,
+        CompressionType.NONE,
+        TimestampType.CREATE_TIME,
+        timestamp,
+        timestamp,
+        producer_id,
+        producer_epoch,
+        0,
+        is_transactional,
+        False,
+        RecordBatch.NO_PARTITION_LEADER_EPOCH,
+        len(pairs),
+    )
+    return MemoryRecords(out)
