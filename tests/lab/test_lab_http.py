@@ -91,7 +91,7 @@ def test_what_concerns_a_broker_is_passed_on_with_the_token(lab: Lab) -> None:
 
 def test_statuses_and_streams_come_through(lab: Lab) -> None:
     assert lab.ask("GET", "/xray/broker/0/teapot")[0] == 418
-    assert lab.ask("GET", "/xray/broker/0/events", **{"Last-Event-ID": "7"}) == (200, b"id: 1\n\n")
+    assert lab.ask("GET", "/xray/broker/0/events", None, **{"Last-Event-ID": "7"}) == (200, b"id: 1\n\n")
     assert lab.asked[-1].headers["last-event-id"] == "7"
 
 
@@ -117,5 +117,5 @@ def test_a_fault_is_done_with_words_as_arguments(lab: Lab) -> None:
 def test_without_the_token_nothing_is_passed_on(lab: Lab) -> None:
     assert lab.ask("POST", "/xray/fault/kill", b"{}")[0] == 403
     assert lab.ask("POST", "/xray/broker/0/hold", b"{}", **{"X-Xray-Token": "guess"})[0] == 403
-    assert lab.ask("GET", "/xray/broker/0/state", Host="evil.com")[0] == 403
+    assert lab.ask("GET", "/xray/broker/0/state", None, Host="evil.com")[0] == 403
     assert lab.asked == []
