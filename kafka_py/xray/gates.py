@@ -11,7 +11,7 @@ from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_py.common.utils.time import Time
-from kafka_py.utils.concurrent import ReentrantLock, untapped
+from kafka_py.utils.concurrent import ConcurrentHashMap, ReentrantLock, untapped
 from kafka_py.xray.passage import GATES, Passage, may_be_held
 
 if TYPE_CHECKING:
@@ -122,7 +122,7 @@ class Holder:
         self._held: dict[str, _Held] = {}  # guarded by: _lock
         self._passes: dict[str, int] = {}  # guarded by: _lock
         self._arrivals = 0  # guarded by: _lock
-        self._cpu_ns: dict[str, int] = {}  # atomic
+        self._cpu_ns: ConcurrentHashMap[str, int] = ConcurrentHashMap()  # atomic
         self._closed = False  # volatile: writer under _lock
 
     @property
@@ -325,4 +325,4 @@ class Holder:
         self.resume()
 
     def __repr__(self) -> str:
-        return f"Holder(rules={len(self._rules)}, held={len(self._held)}, factor={self._factor:g})"
+        return f"Holder(rules={len(self._rules)}, factor={self._factor:g})"

@@ -208,11 +208,6 @@ def remove(listener: Listener) -> None:
             readers.forget()
 
 
-def is_installed() -> bool:
-    """Whether anybody watches."""
-    return bool(_listeners)
-
-
 def limits() -> list[str]:
     """What cannot be seen or held in the form that runs: sentences for people, none for the interpreted form."""
     if Compiled.form is not Form.COMPILED:

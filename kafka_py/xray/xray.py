@@ -151,7 +151,7 @@ class Xray(Logging):
                 taps.remove(self.holder)
 
     def __repr__(self) -> str:
-        return f"Xray(mode={self.mode}, watchers={self._watchers}, {self.events!r})"
+        return f"Xray({self.mode}, watchers={self.watchers}, recording={self.schedule.is_recording}, {self.events!r})"
 
 
 def _schedule_of(path: str, option: str) -> Schedule:
