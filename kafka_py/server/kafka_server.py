@@ -548,9 +548,14 @@ class KafkaServer(KafkaMetricsGroup):
 
         try:
             self.metrics_exporter = MetricsExporter(listener)
+            pages = None
             if self.xray is not None:
-                self.metrics_exporter.add_page("/xray/requests", self.xray.journal.page)
+                from kafka_py.xray.pages import XrayPages  # only a watched broker has them
+
+                pages = XrayPages.install(self, self.metrics_exporter, listener)
             self.metrics_exporter.startup()
+            if pages is not None:
+                pages.announce(self.metrics_exporter.port)
         except ValueError as e:
             raise ConfigException(self.config.HTTP_LISTENER_PROP, listener, "Expected host:port or none") from e
         except OSError as e:

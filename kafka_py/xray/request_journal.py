@@ -78,6 +78,7 @@ class RequestJournal:
             "networkThread": threading.current_thread().name,
             "handlerThread": request.handled_by,
             "processor": request.processor,
+            "startMicros": stamps[0] / 1000,
             "stampsMicros": {name: (at - stamps[0]) / 1000 for name, at in zip(STAMPS, stamps, strict=True)},
         }
         with self._lock:
