@@ -6,9 +6,10 @@ slow is told how many it has missed.
 
 from __future__ import annotations
 
+import json
 import threading
 from collections import deque
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from itertools import islice
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +21,31 @@ if TYPE_CHECKING:
 
 CAPACITY = 20_000
 SAMPLE_INTERVAL_NS = 50_000_000
-Event = dict[str, Any]
+_encode = json.JSONEncoder(separators=(",", ":"), default=str).encode
+
+
+class Event(dict[str, Any]):
+    """An event: a dict that also keeps its JSON, so that several watchers have it written once.
+
+    Thread: any; two that write it at once write the same.
+    """
+
+    __slots__ = ("_text",)
+    _text: str
+
+    @property
+    def text(self) -> str:
+        """The event as JSON."""
+        try:
+            return self._text
+        except AttributeError:
+            self._text = _encode(self)
+            return self._text
+
+
+def json_of(events: Sequence[Event]) -> str:
+    """The JSON array of these events; an event's part of it is made once, whoever asks how often."""
+    return "[" + ",".join([event.text for event in events]) + "]"
 
 
 class EventLog:
@@ -68,7 +93,7 @@ class EventLog:
         us = (self._nanoseconds() - self._began) // 1000
         with self._lock:
             self._last_id = last = self._last_id + 1
-            self._ring.append({"id": last, "us": us, "kind": kind, **fields})
+            self._ring.append(Event(fields, id=last, us=us, kind=kind))
             if self._waiting:
                 self._changed.signal_all()
 
@@ -104,7 +129,7 @@ class EventLog:
         newest = ring[-1]
         dropped = newest["id"] - 1 - id
         self._missed += dropped
-        told = {"id": newest["id"] - 1, "us": newest["us"], "kind": "dropped", "thread": "", "dropped": dropped}
+        told = Event(id=newest["id"] - 1, us=newest["us"], kind="dropped", thread="", dropped=dropped)
         return [told, newest]
 
     def _sample(self) -> None:

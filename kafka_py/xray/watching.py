@@ -6,6 +6,7 @@ Ours, no original.
 from __future__ import annotations
 
 import threading
+from threading import get_ident
 from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.network.nio_selector import NioSelector
@@ -18,10 +19,8 @@ if TYPE_CHECKING:
 # What is told when it is done, under the name of the point.
 _DONE = {"appended": "append", "completed": "complete"}
 _TOLD_WHEN_DONE = frozenset(_DONE.values())
-_STATES = {"take": "waiting-queue", "put": "running", "put_all": "running", "wait": "waiting-lock"} | {
-    "lock": "waiting-lock",
-    "select": "select",
-}
+_STATES = {"take": "waiting-queue", "wait": "waiting-lock", "lock": "waiting-lock", "select": "select"}
+_RUNNING = ("", None)
 add_point(NioSelector, "select", "select")
 
 
@@ -53,37 +52,50 @@ class EventWriter:
 class ThreadStates:
     """A tap of queues, locks and selectors that knows what each thread waits for, and tells of changes when asked.
 
-    Thread: each writes its own entry; HTTP threads read.
+    Thread: each writes its own entry, in as few steps as can be; HTTP threads read.
     """
 
     def __init__(self, events: EventLog) -> None:
         self._events = events
-        self._now: ConcurrentHashMap[str, tuple[str, str]] = ConcurrentHashMap()  # atomic
+        # thread id -> what it does to what
+        self._now: ConcurrentHashMap[int, tuple[str, object]] = ConcurrentHashMap()  # atomic
         self._told: dict[str, tuple[str, str]] = {}  # thread: HTTP threads, through EventLog's samplers
 
     def before(self, op: str, target: object, item: object) -> None:
-        """The calling thread is about to wait."""
-        name = getattr(target, "name", None)
-        on = name if isinstance(name, str) and name else type(target).__name__
-        self._now[threading.current_thread().name] = (_STATES[op], on)
+        """The calling thread is about to wait, if it does not put something."""
+        if op in _STATES:
+            self._now[get_ident()] = (op, target)
 
     def after(self, op: str, target: object, item: object) -> None:
         """It goes on."""
-        self._now[threading.current_thread().name] = ("running", "")
+        if op in _STATES:
+            self._now[get_ident()] = _RUNNING
 
     def of(self, thread: str) -> tuple[str, str]:
         """State of a thread and what it is at; running where nothing is known."""
-        return self._now.get(thread, ("running", ""))
+        return self._named().get(thread, ("running", ""))
+
+    def _named(self) -> dict[str, tuple[str, str]]:
+        """The state of each thread that is alive and was seen, by its name; the others are forgotten."""
+        alive = {thread.ident: thread.name for thread in threading.enumerate()}
+        found = {}
+        for ident, (op, target) in self._now.items():
+            name = alive.get(ident)
+            if name is None:
+                self._now.pop(ident, None)
+                continue
+            on = getattr(target, "name", None)
+            text = on if isinstance(on, str) and on else type(target).__name__
+            found[name] = ("running", "") if target is None else (_STATES[op], text)
+        return found
 
     def sample(self) -> None:
         """Tell of the threads whose state is another than was told last, and of those that have ended."""
-        alive = {thread.name for thread in threading.enumerate()}
-        for name, now in self._now.items():
-            if name not in alive:
-                now = ("ended", "")
-                self._now.pop(name, None)
+        named = self._named()
+        for name, now in named.items():
             if self._told.get(name) != now:
                 self._told[name] = now
                 self._events.put("thread", {"thread": name, "state": now[0], "on": now[1]})
-                if now[0] == "ended":
-                    self._told.pop(name, None)
+        for name in [name for name in self._told if name not in named]:
+            del self._told[name]
+            self._events.put("thread", {"thread": name, "state": "ended", "on": ""})

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import threading
 
 from kafka_py.testing.mock_time import MockTime
-from kafka_py.xray.event_log import EventLog
+from kafka_py.xray.event_log import EventLog, json_of
 
 
 def log_of(count: int, capacity: int = 10) -> tuple[EventLog, MockTime]:
@@ -58,3 +59,11 @@ def test_samplers_are_asked_when_somebody_reads_but_not_too_often() -> None:
     assert log.after(1) == []
     time.sleep(100)
     assert len(log.after(1)) == 1
+
+
+def test_an_event_is_written_as_json_once_for_all_who_watch() -> None:
+    log, _ = log_of(2)
+    events = log.after(0)
+    assert json.loads(json_of(events)) == events
+    assert log.after(0)[0].text is events[0].text
+    assert json_of([]) == "[]"
