@@ -242,7 +242,7 @@ def isr(partition: Any, args: Args, result: Any) -> Passage:
 
 def will_shrink_isr(partition: Any, args: Args, result: Any) -> Passage | None:
     """Partition.maybe_shrink_isr: the leader is about to look who lags; no lock is held yet."""
-    if not partition.is_leader_replica_local:
+    if not partition._is_leader_replica_local:
         return None
     tp = partition.topic_partition
     return _passage("isr", "Partition.maybe_shrink_isr", None, tp.topic, f"look {tp}", partition=str(tp))

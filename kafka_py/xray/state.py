@@ -191,11 +191,14 @@ def _partition(partition: Partition, now_ms: int) -> Json:
         "leader": partition._leader_replica_id_opt,
         "leaderEpoch": partition._leader_epoch,
         "isr": sorted(replica.broker_id for replica in partition._in_sync_replicas),
-        "replicas": [
-            _replica(each, now_ms) for each in sorted(partition._all_replicas_map.values, key=lambda r: r.broker_id)
-        ],
-        "segments": [_segment(segment, segment is segments[-1]) for segment in segments],
+        "replicas": [_replica(each, now_ms) for each in replicas],
+        "segments": [_segment(segment, end) for segment, end in zip(segments, _ends(segments), strict=True)],
     }
+
+
+def _ends(segments: Sequence[LogSegment]) -> list[int | None]:
+    """Where the next segment begins, for each but the last."""
+    return [*(segment.base_offset for segment in segments[1:]), None][: len(segments)]
 
 
 def _replica(replica: Replica, now_ms: int) -> Json:
@@ -212,16 +215,17 @@ def _replica(replica: Replica, now_ms: int) -> Json:
     }
 
 
-def _segment(segment: LogSegment, active: bool) -> Json:
+def _segment(segment: LogSegment, end: int | None) -> Json:
+    """`end` is exclusive; None is that of the active segment, which the log tells."""
     index = segment.offset_index
     entries = index.entries
     stride = max(1, -(-entries // MOST_INDEX_ENTRIES))
     return {
         "base": segment.base_offset,
-        "end": index.last_offset,
+        "end": segment.read_next_offset() if end is None else end,
         "bytes": segment.size,
         "index": [index.entry(n).offset for n in range(0, entries, stride)],
-        "active": active,
+        "active": end is None,
     }
 
 
