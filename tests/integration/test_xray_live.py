@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 import confluent_kafka
 import pytest
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.xray.browser.webdriver import Browser, browser, missing

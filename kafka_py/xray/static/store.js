@@ -46,7 +46,9 @@ export class Store {
   }
 
   inFlight(each) {
-    if (!this.requests.has(each.id)) this.requests.set(each.id, { ...each, steps: [], seen: "state" });
+    const known = this.requests.get(each.id);
+    if (!known) this.requests.set(each.id, { ...each, steps: [] });
+    else if (!known.api) Object.assign(known, { ...each, where: known.where });
   }
 
   /** Take a batch of events over. */

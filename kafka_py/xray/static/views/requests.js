@@ -11,7 +11,10 @@ const SHOWN = 80;
 
 const has = (text, wanted) => String(text ?? "").toLowerCase().includes(wanted.toLowerCase());
 
-const wanted = (request) => has(request.api, filters.api) && has(request.clientId, filters.client)
+/** Of a request that was on its way when the page came, the end alone says nothing. */
+const known = (request) => request.api || !request.ended;
+
+const wanted = (request) => known(request) && has(request.api, filters.api) && has(request.clientId, filters.client)
   && (!filters.topic || (request.topics ?? []).some((topic) => has(topic, filters.topic)));
 
 /** A stacked bar of the parts; `whole` is the µs of the full width. */
