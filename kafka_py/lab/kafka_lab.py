@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import re
+import secrets
 import signal
 import sys
 from collections.abc import Sequence
@@ -24,8 +25,10 @@ from kafka_py.lab.broker_commands import COMMANDS, VERBS, BrokerCommands
 from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch
 from kafka_py.lab.control import ControlServer, NoLabError, ask, find_lab, say
 from kafka_py.lab.group_story import GROUP, GroupStory
+from kafka_py.lab.lab_http import LabHttp
 from kafka_py.lab.round_trip import consume, create_topic, produce, tell_the_story
 from kafka_py.testing.cluster import Cluster
+from kafka_py.testing.faults import FAULTS
 from kafka_py.testing.local_cluster import LocalBroker
 from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE, Form, how_to_compile
 from kafka_py.utils.concurrent import CountDownLatch
@@ -113,8 +116,10 @@ class KafkaLab:
         began = self._time.milliseconds()
         say(f"Starting ZooKeeper ({options.zookeeper}) and {options.brokers} broker(s) ...")
         replicas = str(replication_factor(options.brokers))
+        token = secrets.token_urlsafe(18)
         properties = {
-            "kafka.py.xray": "on",
+            "kafka.py.xray": "step",
+            "kafka.py.xray.token": token,
             "num.partitions": str(options.partitions),
             "default.replication.factor": replicas,
             "offsets.topic.replication.factor": replicas,
@@ -133,7 +138,7 @@ class KafkaLab:
             story = GroupStory(cluster.bootstrap_servers, options.topic, cluster.brokers, say)
             good = story.tell(len(lines), short=options.once) and good
             if not options.once:
-                self._stay_up(cluster)
+                self._show(cluster, token)
             if cluster.zookeeper is not None:
                 # Nothing of theirs is kept. Ended one by one, the last would ask for 15 s who takes over from it.
                 for broker in cluster.brokers:
@@ -153,6 +158,16 @@ class KafkaLab:
         for broker in cluster.brokers:
             tell_the_story(broker)
         return good
+
+    def _show(self, cluster: Cluster, token: str) -> None:
+        """Stay up, with the page of the X-ray for all brokers."""
+        pages = LabHttp(cluster, token, faults=FAULTS)
+        pages.startup()
+        say(f"\nX-ray of all brokers, to watch, hold, step and break them: {pages.link}")
+        try:
+            self._stay_up(cluster)
+        finally:
+            pages.shutdown()
 
     def _stay_up(self, cluster: Cluster) -> None:
         servers = cluster.bootstrap_servers

@@ -173,6 +173,7 @@ class ReplicaManager(KafkaMetricsGroup):
                 "Produce",
                 broker_id=config.broker_id,
                 purge_interval=config.producer_purgatory_purge_interval_requests,
+                time=time,
             )
         )
         self.delayed_fetch_purgatory: DelayedOperationPurgatory[DelayedFetch] = (
@@ -182,6 +183,7 @@ class ReplicaManager(KafkaMetricsGroup):
                 "Fetch",
                 broker_id=config.broker_id,
                 purge_interval=config.fetch_purgatory_purge_interval_requests,
+                time=time,
             )
         )
         self.delayed_delete_records_purgatory: DelayedOperationPurgatory[DelayedOperation] = (
@@ -191,6 +193,7 @@ class ReplicaManager(KafkaMetricsGroup):
                 "DeleteRecords",
                 broker_id=config.broker_id,
                 purge_interval=config.delete_records_purgatory_purge_interval_requests,
+                time=time,
             )
         )
         self._partitions = HostedPartitions(config.broker_id, lambda tp: Partition(tp.topic, tp.partition, time, self))

@@ -167,8 +167,8 @@ class GroupCoordinator(Logging):
             group_config,
             offset_config,
             group_manager,
-            heartbeat_purgatory or DelayedOperationPurgatory("Heartbeat", broker_id=broker_id),
-            join_purgatory or DelayedOperationPurgatory("Rebalance", broker_id=broker_id),
+            heartbeat_purgatory or DelayedOperationPurgatory("Heartbeat", broker_id=broker_id, time=time),
+            join_purgatory or DelayedOperationPurgatory("Rebalance", broker_id=broker_id, time=time),
             time,
             metrics,
         )
