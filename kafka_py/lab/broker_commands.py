@@ -94,7 +94,8 @@ class BrokerCommands:
             case ["env"]:
                 return environment(self._cluster).rstrip("\n")
             case [name, id] if name in self._of_a_broker:
-                return self._of_a_broker[name](self._broker(id), tell)
+                with self._cluster.lock:  # the page's buttons do such things, too
+                    return self._of_a_broker[name](self._broker(id), tell)
             case [name, *arguments] if name in VERBS:
                 return VERBS[name].call(self._cluster, VERBS[name].named(arguments))
         raise RefusedError(f"The lab does not know `{' '.join(words)}`; it knows {', '.join([*COMMANDS, *VERBS])}")

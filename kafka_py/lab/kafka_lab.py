@@ -163,7 +163,7 @@ class KafkaLab:
         """Stay up, with the page of the X-ray for all brokers."""
         pages = LabHttp(cluster, token, faults=FAULTS)
         pages.startup()
-        say(f"\nX-ray of all brokers, to watch, hold and step them: {pages.link}")
+        say(f"\nX-ray of all brokers, to watch, hold, step and break them: {pages.link}")
         try:
             self._stay_up(cluster)
         finally:
