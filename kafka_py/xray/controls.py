@@ -6,7 +6,10 @@ Ours, no original. It stands between the pages, which know HTTP, and the gates, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from kafka_py.xray.event_log import Event
 
 Json = dict[str, Any]
 MOST_KEPT = 10_000  # of the events that a trace shows
@@ -19,7 +22,7 @@ class Events(Protocol):
     def last_id(self) -> int:
         """Of the newest."""
 
-    def after(self, id: int, limit: int = 10_000, timeout_ms: float = 0) -> list[Json]:
+    def after(self, id: int, limit: int = 10_000, timeout_ms: float = 0) -> list[Event]:
         """The events behind that id."""
 
 
@@ -113,7 +116,7 @@ class Controls:
 
     def everything(self) -> list[Json]:
         """The last ten thousand events."""
-        return self.events.after(max(0, self.events.last_id - MOST_KEPT), MOST_KEPT)
+        return list(self.events.after(max(0, self.events.last_id - MOST_KEPT), MOST_KEPT))
 
     def describe(self) -> Json:
         """What the view of the broker tells of the X-ray."""
