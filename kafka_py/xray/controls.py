@@ -6,21 +6,13 @@ Ours, no original. It stands between the pages, which know HTTP, and the gates, 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
+
+if TYPE_CHECKING:
+    from kafka_py.xray.event_log import Event, EventLog
 
 Json = dict[str, Any]
 MOST_KEPT = 10_000  # of the events that a trace shows
-
-
-class Events(Protocol):
-    """The ring of events."""
-
-    @property
-    def last_id(self) -> int:
-        """Of the newest."""
-
-    def after(self, id: int, limit: int = 10_000, timeout_ms: float = 0) -> list[Json]:
-        """The events behind that id."""
 
 
 class Holds(Protocol):
@@ -63,7 +55,7 @@ class Watched(Protocol):
     """The X-ray as the pages need it."""
 
     @property
-    def events(self) -> Events:
+    def events(self) -> EventLog:
         """What happened."""
 
     @property
@@ -111,7 +103,7 @@ class Controls:
         """Who is held where; nobody where nobody can be."""
         return [] if self._holder is None else self._holder.held()
 
-    def everything(self) -> list[Json]:
+    def everything(self) -> list[Event]:
         """The last ten thousand events."""
         return self.events.after(max(0, self.events.last_id - MOST_KEPT), MOST_KEPT)
 

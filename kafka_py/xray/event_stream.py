@@ -6,13 +6,13 @@ and the ring of events goes on without it.
 
 from __future__ import annotations
 
-import json
 import threading
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kafka_py.common.utils.time import Time
 from kafka_py.metrics.exporter import Page, Stream, json_page
+from kafka_py.xray.event_log import json_of
 
 if TYPE_CHECKING:
     from kafka_py.xray.controls import Controls
@@ -64,8 +64,7 @@ class EventStream(Iterator[bytes]):
         if not events:
             return b": still here\n\n"
         self._last = events[-1]["id"]
-        data = json.dumps(events, separators=(",", ":"))
-        return f"id: {self._last}\nevent: batch\ndata: {data}\n\n".encode()
+        return f"id: {self._last}\nevent: batch\ndata: {json_of(events)}\n\n".encode()
 
     def close(self) -> None:
         """The watcher is gone; with the last one the taps are taken out."""
