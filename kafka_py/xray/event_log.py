@@ -31,6 +31,7 @@ class Event(dict[str, Any]):
     """
 
     __slots__ = ("_text",)
+    _text: str
 
     @property
     def text(self) -> str:
@@ -38,8 +39,8 @@ class Event(dict[str, Any]):
         try:
             return self._text
         except AttributeError:
-            self._text = text = _encode(self)
-            return text
+            self._text = _encode(self)
+            return self._text
 
 
 def json_of(events: Sequence[Event]) -> str:
