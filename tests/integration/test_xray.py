@@ -109,14 +109,13 @@ def test_what_clients_did_shows(watched: Watched) -> None:
 
 def test_events_of_a_request_and_resuming(watched: Watched) -> None:
     kinds: dict[int, list[str]] = {}
-    while not any("send" in found for found in kinds.values()):
+    while not (whole := [found for found in kinds.values() if found[0] == "receive" and "send" in found]):
         line = watched.stream.readline()
         assert line
         for event in json.loads(line[6:]) if line.startswith(b"data: ") else ():
             if event.get("request") is not None:
                 kinds.setdefault(event["request"]["id"], []).append(event["kind"])
-    path = next(found for found in kinds.values() if "send" in found)
-    assert [kind for kind in path if kind in ("receive", "handle", "send")] == ["receive", "handle", "send"]
+    assert [kind for kind in whole[0] if kind in ("receive", "handle", "send")] == ["receive", "handle", "send"]
     resumed = watched.open("GET", "/xray/events?after=0", None, **{"Last-Event-ID": "5"})
     first = next(line for line in iter(resumed.readline, b"") if line.startswith(b"data: "))
     assert json.loads(first[6:])[0]["id"] >= 6
