@@ -9,21 +9,10 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Any, Protocol
 
 if TYPE_CHECKING:
-    from kafka_py.xray.event_log import Event
+    from kafka_py.xray.event_log import Event, EventLog
 
 Json = dict[str, Any]
 MOST_KEPT = 10_000  # of the events that a trace shows
-
-
-class Events(Protocol):
-    """The ring of events."""
-
-    @property
-    def last_id(self) -> int:
-        """Of the newest."""
-
-    def after(self, id: int, limit: int = 10_000, timeout_ms: float = 0) -> list[Event]:
-        """The events behind that id."""
 
 
 class Holds(Protocol):
@@ -66,7 +55,7 @@ class Watched(Protocol):
     """The X-ray as the pages need it."""
 
     @property
-    def events(self) -> Events:
+    def events(self) -> EventLog:
         """What happened."""
 
     @property
@@ -114,9 +103,9 @@ class Controls:
         """Who is held where; nobody where nobody can be."""
         return [] if self._holder is None else self._holder.held()
 
-    def everything(self) -> list[Json]:
+    def everything(self) -> list[Event]:
         """The last ten thousand events."""
-        return list(self.events.after(max(0, self.events.last_id - MOST_KEPT), MOST_KEPT))
+        return self.events.after(max(0, self.events.last_id - MOST_KEPT), MOST_KEPT)
 
     def describe(self) -> Json:
         """What the view of the broker tells of the X-ray."""

@@ -64,8 +64,7 @@ class EventStream(Iterator[bytes]):
         if not events:
             return b": still here\n\n"
         self._last = events[-1]["id"]
-        data = json_of(events)
-        return f"id: {self._last}\nevent: batch\ndata: {data}\n\n".encode()
+        return f"id: {self._last}\nevent: batch\ndata: {json_of(events)}\n\n".encode()
 
     def close(self) -> None:
         """The watcher is gone; with the last one the taps are taken out."""

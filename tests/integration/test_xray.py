@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from confluent_kafka import Consumer, Producer
 
 from kafka_py.lab.round_trip import create_topic
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
+from kafka_py.utils.installation import HERE
 from kafka_py.xray.pages import VIEWS
 
 HOSTILE = "<script>alert(1)</script>"
@@ -107,14 +109,13 @@ def test_what_clients_did_shows(watched: Watched) -> None:
 
 def test_events_of_a_request_and_resuming(watched: Watched) -> None:
     kinds: dict[int, list[str]] = {}
-    while not any("send" in found for found in kinds.values()):
+    while not (whole := [found for found in kinds.values() if found[0] == "receive" and "send" in found]):
         line = watched.stream.readline()
         assert line
         for event in json.loads(line[6:]) if line.startswith(b"data: ") else ():
             if event.get("request") is not None:
                 kinds.setdefault(event["request"]["id"], []).append(event["kind"])
-    path = next(found for found in kinds.values() if "send" in found)
-    assert [kind for kind in path if kind in ("receive", "handle", "send")] == ["receive", "handle", "send"]
+    assert [kind for kind in whole[0] if kind in ("receive", "handle", "send")] == ["receive", "handle", "send"]
     resumed = watched.open("GET", "/xray/events?after=0", None, **{"Last-Event-ID": "5"})
     first = next(line for line in iter(resumed.readline, b"") if line.startswith(b"data: "))
     assert json.loads(first[6:])[0]["id"] >= 6
@@ -153,3 +154,28 @@ def test_batch_source_trace_and_journal(watched: Watched) -> None:
     events = watched.get("/xray/trace.json")[1]["traceEvents"]
     assert {"M", "X", "s", "f", "i"} <= {each["ph"] for each in events}
     assert watched.get("/xray/requests?api=Produce")[1]["requests"]
+
+
+def shape(value: Any) -> Any:
+    """The fields of a value, of lists those of their first item; None for an empty list, which may hold anything."""
+    if isinstance(value, dict):
+        return {name: shape(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [shape(value[0])] if value else []
+    return None
+
+
+def examples() -> list[tuple[str, str]]:
+    """The addresses in docs/xray.md that have an answer below them, and the answer."""
+    text = (HERE.root / "docs" / "xray.md").read_text(encoding="utf-8")
+    found: list[tuple[str, str]] = re.findall(r"^`GET (\S+)`\n\n```json\n(.*?)\n```$", text, re.MULTILINE | re.DOTALL)
+    return found
+
+
+def test_the_page_shows_examples() -> None:
+    assert len(examples()) >= 10
+
+
+@pytest.mark.parametrize(("path", "shown"), examples())
+def test_answers_have_the_fields_that_the_page_shows(watched: Watched, path: str, shown: str) -> None:
+    assert shape(watched.get(path)[1]) == shape(json.loads(shown))
