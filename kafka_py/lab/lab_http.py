@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from kafka_py.common.errors import KafkaException
 from kafka_py.metrics.exporter import HttpRequest, MetricsExporter, Page, Stream, json_page
+from kafka_py.testing.cluster import FaultError
 from kafka_py.xray.pages import PREFIX, static_file
 from kafka_py.xray.security import HEADERS, TOKEN_HEADER, Guard
 
@@ -82,7 +83,7 @@ class LabHttp:
             return _safe(self._routed(request))
         except KeyError as e:
             return _safe(json_page({"error": str(e.args[0])}, 404))
-        except ValueError as e:
+        except (ValueError, FaultError) as e:
             return _safe(json_page({"error": str(e)}, 400))
         except (OSError, http.client.HTTPException, RuntimeError, KafkaException) as e:
             return _safe(json_page({"error": f"{type(e).__name__}: {e}"}, 502))
