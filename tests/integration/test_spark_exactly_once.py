@@ -17,7 +17,7 @@ from pyspark.errors import StreamingQueryException
 
 from kafka_py.spark.sink import KafkaStreamingWrite, KafkaWriterCommitMessage
 from kafka_py.spark.source import KafkaSourceProvider
-from kafka_py.spark.transactions import Decision, OpenTransaction, TransactionClient
+from kafka_py.spark.transactions import DRIVER, Decision, OpenTransaction, TransactionClient
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic, topic_name
 
@@ -33,7 +33,7 @@ PARTITIONS = 2
 ROWS = 1200
 PER_BATCH = 200
 # what goes wrong, once, in which batch
-FAULTS = {0: "task", 1: "before", 2: "decided", 3: "half", 4: "after"}
+FAULTS = {0: "task", 1: "before", 2: "decided", 3: "half", 4: "after", 5: "noted"}
 
 
 class DiedError(Exception):
@@ -44,7 +44,6 @@ class FaultyClient(TransactionClient):
     """Dies behind the step that it is told."""
 
     fault = ""
-    ended = 0
     forgets = False
 
     def decided(self, query: str) -> Decision | None:
@@ -57,10 +56,14 @@ class FaultyClient(TransactionClient):
         if self.fault == "decided":
             raise DiedError(self.fault)
 
+    def note(self, driver: OpenTransaction, decision: Decision, places: Any) -> None:
+        super().note(driver, decision, places)
+        if self.fault == "noted":
+            raise DiedError(self.fault)
+
     def end(self, transaction: OpenTransaction, commit: bool) -> None:
         super().end(transaction, commit)
-        self.ended += 1
-        if self.fault == "half" and commit:
+        if self.fault == "half" and commit and transaction.task != DRIVER:
             raise DiedError(self.fault)
 
 
@@ -101,7 +104,7 @@ class FaultyWrite(KafkaStreamingWrite):
         return message
 
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803
-        if self._is_due(batchId, "before", "decided", "half", "after"):
+        if self._is_due(batchId, "before", "noted", "decided", "half", "after"):
             self._fault = FAULTS[batchId]
         super().commit(messages, batchId)
         if self._fault:
@@ -214,7 +217,7 @@ def test_the_check_sees_a_sink_that_forgets_its_decisions(
     faulty: SparkSession, broker: LocalBroker, source: str, tmp_path: pathlib.Path
 ) -> None:
     (tmp_path / "marks").mkdir()
-    for mark in ("forgets", "0", "1", "2", "3"):  # only the last fault is to come
+    for mark in ("forgets", "0", "1", "2", "3", "5"):  # only the fault behind everything is to come
         (tmp_path / "marks" / mark).touch()
     sink = create_topic(broker.address, topic_name("twice"), PARTITIONS)
     run_until_done(faulty, broker, source, sink, tmp_path)
