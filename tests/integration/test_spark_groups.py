@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 
+from kafka_py import spark as kafka_spark
 from kafka_py.spark.internal_topics import consumer_offsets, group_metadata, lag, transactions
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic
@@ -121,3 +122,5 @@ def test_groups_and_transactions_are_tables(spark: SparkSession, used: Used) -> 
     assert sorted(map(tuple, member["assignment"])) == [("sales", 0), ("sales", 1)]
     states = {row["transactionalId"]: row["state"] for row in transactions(spark, used.log_dir).collect()}
     assert states == {"billing-0": "CompleteCommit", "billing-1": "CompleteAbort", "billing-2": "Ongoing"}
+    new = {"startingOffsets": "committed", "kafka.group.id": "readers"}
+    assert kafka_spark.read(spark, used.log_dir, "sales", **new).count() == RECORDS - 12 + RECORDS
