@@ -52,6 +52,8 @@ DEFAULT_TRANSACTION_TIMEOUT_MS = 900_000
 _LONGEST_TEXT = 4000
 # How long a driver may take to end a decision that it has noted, before it counts as dead.
 _UNTIL_FENCED_MS = 1000
+# How long the group's coordinator may take to carry out a marker that it has written: it does so on another thread.
+_UNTIL_CARRIED_OUT_MS = 200
 DRIVER = -1  # in the place of a task
 _ID_AND_EPOCH = struct.Struct(">qh")
 ENDED_OTHERWISE = (ProducerFencedException, InvalidTxnStateException, InvalidPidMappingException)
@@ -125,6 +127,7 @@ class TransactionClient:
     ) -> None:
         self._settings = settings
         self._coordinators = CoordinatorClient(client, settings.max_block_ms, time)
+        self._time = time
         self._driver: OpenTransaction | None = None  # thread: of its owner
 
     def close(self) -> None:
@@ -219,11 +222,15 @@ class TransactionClient:
             if self._driver is not None:
                 raise
         except UnsupportedVersionException:
-            if self._driver is None:
-                self.fence()
+            self._fence_and_wait()
             return self._coordinators.committed(group)
-        self.fence()
+        self._fence_and_wait()
         return self._coordinators.committed(group, True)
+
+    def _fence_and_wait(self) -> None:
+        if self._driver is None:
+            self.fence()
+            self._time.sleep(_UNTIL_CARRIED_OUT_MS)
 
     def decide(self, decision: Decision, places: Sequence[TopicPartition]) -> None:
         """Write the decision down, as offsets of these partitions; ValueError if they are too few for it.

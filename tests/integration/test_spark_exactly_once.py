@@ -15,11 +15,15 @@ from confluent_kafka import TopicPartition as Position
 from pyspark import TaskContext, cloudpickle
 from pyspark.errors import StreamingQueryException
 
+from kafka_py.common.errors import ProducerFencedException
+from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.spark.broker_client import ClientSettings
 from kafka_py.spark.sink import KafkaStreamingWrite, KafkaWriterCommitMessage
 from kafka_py.spark.source import KafkaSourceProvider
-from kafka_py.spark.transactions import DRIVER, Decision, OpenTransaction, TransactionClient
+from kafka_py.spark.transactions import DRIVER, Decision, OpenTransaction, TransactionClient, TransactionSettings
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic, topic_name
+from tests.integration.support import wait_until
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -222,3 +226,38 @@ def test_the_check_sees_a_sink_that_forgets_its_decisions(
     found = read_committed(broker, sink)
     assert set(found) == set(range(ROWS))
     assert max(found.values()) == 2
+
+
+@pytest.mark.parametrize("level", ["2.5.1", "1.1.1"])
+def test_a_decision_stands_or_its_driver_is_fenced(level: str, tmp_path: pathlib.Path) -> None:
+    """Also with brokers that do not tell of offsets that are only noted."""
+    log = {f"transaction.state.log.{name}": "1" for name in ("replication.factor", "min.isr", "num.partitions")}
+    with LocalCluster(home=tmp_path, properties={**log, "kafka.py.api.level": level}) as cluster:
+        address = cluster.brokers[0].address
+        create_topic(address, "t", 1)
+        place = TopicPartition("t", 0)
+        settings, brokers = TransactionSettings("sums"), ClientSettings.of({"bootstrap.servers": address})
+        old, new = (TransactionClient(settings, brokers) for _ in range(2))
+        for batch in range(2):  # nothing was decided yet, and something was
+            lost = old.begin(0)._replace(partitions=(place,))
+            old.add_partitions(lost, [place])
+            driver = old.fence()
+            old.note(driver, Decision("q", batch, (lost,)), [place])
+            task = TransactionClient(settings, brokers)
+            decided = task.decided("q")
+            assert (decided.batch if decided else None) == (batch - 1 if batch else None)
+            with pytest.raises(ProducerFencedException):
+                old.end(driver, True)
+            written = task.begin(0)._replace(partitions=(place,))
+            task.add_partitions(written, [place])
+            task.close()
+            with pytest.raises(ProducerFencedException):
+                new.decide(Decision("q", batch, (lost,)), [place])
+            new.fence()
+            decision = Decision("q", batch, (written,))
+            new.decide(decision, [place])
+            new.commit_all(decision)
+            stands = Decision("q", batch, (written._replace(partitions=()),))
+            wait_until(lambda: new.decided("q") == stands)  # noqa: B023  the marker is carried out behind the answer
+        old.close()
+        new.close()
