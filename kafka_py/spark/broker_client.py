@@ -136,9 +136,10 @@ class BrokerClient:
         """The answer, within the request timeout. Raises OSError when the connection is lost before it is here, and
         UnsupportedVersionException when the broker does not understand any version of the request."""
         while question.correlation_id not in self._answers:
-            if not self._client.has_in_flight_requests(question.node.id_string()):
+            is_sent = self._client.has_in_flight_requests(question.node.id_string())
+            self._client.poll(LONG_MAX if is_sent else 0, self._time.milliseconds())  # 0: why it was not sent
+            if not is_sent and question.correlation_id not in self._answers:
                 raise ConnectionError(f"Connection to {question.node} was given up before it answered")
-            self._client.poll(LONG_MAX, self._time.milliseconds())
         answer = self._answers.pop(question.correlation_id)
         if answer.was_disconnected():
             raise ConnectionError(f"Connection to {question.node} was lost before it answered")

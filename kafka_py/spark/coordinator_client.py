@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeVar
 
-from kafka_py.common.errors import ConcurrentTransactionsException
+from kafka_py.common.errors import ConcurrentTransactionsException, UnstableOffsetCommitException
 from kafka_py.common.node import Node
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.abstract_response import AbstractResponse
@@ -27,6 +27,7 @@ T = TypeVar("T")
 CoordinatorType = FindCoordinatorRequest.CoordinatorType
 _PAUSE_MS = 100
 _FIRST_VERSION_WITH_ALL = 2
+_FIRST_VERSION_THAT_WAITS = 7
 
 
 class Committed(NamedTuple):
@@ -65,27 +66,44 @@ class CoordinatorClient:
             known = self._coordinators[kind.id, key] = found.node()
         return self._client.ask(known, request)
 
-    def until_it_passes(self, ask: Callable[[], T]) -> T:
-        """What is asked, again and again for up to max_block_ms while the failure may pass. Raises the last one."""
-        deadline = self._time.milliseconds() + self._max_block_ms
+    def until_it_passes(self, ask: Callable[[], T], unstable_ms: int | None = None) -> T:
+        """What is asked, again and again while the failure may pass, for up to max_block_ms. Raises the last one.
+
+        ``unstable_ms``: how long to wait for transactions of somebody else, if that is another time.
+        """
+        began = self._time.milliseconds()
         while True:
             try:
                 return ask()
             except (*PASSING, ConcurrentTransactionsException) as e:
-                if self._time.milliseconds() >= deadline:
+                is_unstable = isinstance(e, UnstableOffsetCommitException)
+                patience = unstable_ms if is_unstable and unstable_ms is not None else self._max_block_ms
+                if self._time.milliseconds() - began >= patience:
                     raise
-                if not isinstance(e, ConcurrentTransactionsException):
+                if not is_unstable and not isinstance(e, ConcurrentTransactionsException):
                     self._coordinators.clear()  # it may have moved
                 self._time.sleep(_PAUSE_MS)
 
-    def committed(self, group: str) -> dict[TopicPartition, Committed]:
-        """All that a group has committed; nothing for one that nobody knows."""
-        request = RequestMessage.Builder(OffsetFetchRequest(group_id=group, topics=None), _FIRST_VERSION_WITH_ALL)
+    def committed(
+        self, group: str, stable: bool = False, unstable_ms: int | None = None
+    ) -> dict[TopicPartition, Committed]:
+        """All that a group has committed; nothing for one that nobody knows.
+
+        ``stable``: UnstableOffsetCommitException, if a transaction whose end is open changes it for longer than
+        unstable_ms, and UnsupportedVersionException if the broker does not know of such waiting.
+        """
+        oldest = _FIRST_VERSION_THAT_WAITS if stable else _FIRST_VERSION_WITH_ALL
+        asked = OffsetFetchRequest(group_id=group, topics=None, require_stable=stable)
+        request = RequestMessage.Builder(asked, oldest)
 
         def ask() -> dict[TopicPartition, Committed]:
             response = self.ask(CoordinatorType.GROUP, group, request)
             assert isinstance(response, OffsetFetchResponse)
             response.error().maybe_throw()
+            if stable:
+                for topic in response.responses:
+                    for entry in topic.partition_responses:
+                        entry.error.maybe_throw()
             return {
                 TopicPartition(topic.topic, entry.partition): Committed(entry.offset, entry.metadata or "")
                 for topic in response.responses
@@ -93,4 +111,4 @@ class CoordinatorClient:
                 if entry.offset >= 0
             }
 
-        return self.until_it_passes(ask)
+        return self.until_it_passes(ask, unstable_ms)

@@ -151,13 +151,16 @@ class KafkaWrite:
         assert context is not None, "rows are written by tasks"
         query = context.getLocalProperty(_QUERY_ID) or ""
         with self._transactions() as client:
-            batch = context.getLocalProperty(_BATCH_ID)
-            if query and batch is not None and is_decided(client.decided(query), int(batch)):
+            if self._is_written(client, query, context.getLocalProperty(_BATCH_ID)):
                 return KafkaWriterCommitMessage(query=query)
             task = context.partitionId()
             transaction = TaskTransaction(client, task, self._settings.transaction.id_of(task))
             message = self._execute(iterator, transaction)
             return replace(message, transaction=transaction.left_open(), query=query)
+
+    def _is_written(self, client: TransactionClient, query: str, batch: str | None) -> bool:
+        """Whether an earlier run has committed this; nobody knows that of a batch write, within a query or not."""
+        return False
 
     def _execute(
         self, iterator: Iterator[pa.RecordBatch], transaction: TaskTransaction | None
@@ -183,6 +186,8 @@ class KafkaWrite:
         if not left:
             return
         with self._transactions() as client:
+            for transaction in left if commit else ():
+                client.add_partitions(transaction, transaction.partitions)  # before one is committed: are all open?
             for transaction in left:
                 # one that is to be aborted may be it already: somebody fenced its producer, or it took too long
                 with contextlib.suppress(*(() if commit else ENDED_OTHERWISE)):
@@ -227,6 +232,12 @@ class KafkaStreamingWrite(KafkaWrite, DataSourceStreamArrowWriter):
     Mirrors: org.apache.spark.sql.kafka010.KafkaStreamingWrite
     """
 
+    def _is_written(self, client: TransactionClient, query: str, batch: str | None) -> bool:
+        """Raises RuntimeError where Spark does not tell which batch it is: nobody could tell a batch from its copy."""
+        if not query or batch is None:
+            raise RuntimeError("Spark has not told which batch of which query this is: it cannot be written once")
+        return is_decided(client.decided(query), int(batch))
+
     def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
         """Runs in the driver when all tasks have ended, and again if it died before Spark had noted the batch.
 
@@ -236,6 +247,7 @@ class KafkaStreamingWrite(KafkaWrite, DataSourceStreamArrowWriter):
         if self._settings.transaction is None or not told:
             return
         with self._transactions() as client:
+            client.fence()
             decision = client.decided(told[0].query)
             if not is_decided(decision, batchId):
                 decision = self._decide(client, told, batchId)
@@ -249,8 +261,6 @@ class KafkaStreamingWrite(KafkaWrite, DataSourceStreamArrowWriter):
         left = tuple(message.transaction for message in told if message.transaction is not None)
         if not left:
             return None
-        for transaction in left:
-            client.add_partitions(transaction, transaction.partitions)  # they are in it: is it still open?
         decision = Decision(told[0].query, batch, left)
         client.decide(decision, places_for(message.offsets for message in told))
         return decision
@@ -261,6 +271,7 @@ class KafkaStreamingWrite(KafkaWrite, DataSourceStreamArrowWriter):
         if self._settings.transaction is None or not told:
             return
         with self._transactions() as client:
+            client.fence()  # a commit that failed may have left its decision on the way
             if is_decided(client.decided(told[0].query), batchId):
                 return
         self._end(messages, False)

@@ -6,6 +6,11 @@ committed offset (the batch's number) of a group with the text beside it. Before
 is written again, and what the first run wrote is aborted, because each task's new producer fences the old one. After
 the decision a batch that is run again writes nothing; the driver only ends the transactions that the decision names.
 
+In between there is nothing, because the decision is a transaction, too, the driver's. Its offsets are noted first, then
+the driver looks whether all tasks' transactions are open, and then it ends its own. Who finds a decision that is noted
+and not ended waits for its driver, and fences it if that is gone: so either the decision comes to stand before a task
+begins anew, or never.
+
 Read next: sink.py, whose writers use it; producer.py, which writes within a transaction
 """
 
@@ -21,26 +26,35 @@ from kafka_py.common.errors import (
     InvalidPidMappingException,
     InvalidTxnStateException,
     ProducerFencedException,
+    UnstableOffsetCommitException,
+    UnsupportedVersionException,
 )
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from kafka_py.common.requests.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from kafka_py.common.requests.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from kafka_py.common.requests.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from kafka_py.common.requests.end_txn_request import EndTxnRequest
 from kafka_py.common.requests.end_txn_response import EndTxnResponse
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.init_producer_id_response import InitProducerIdResponse
-from kafka_py.common.requests.offset_commit_request import OffsetCommitRequest
-from kafka_py.common.requests.offset_commit_response import OffsetCommitResponse
 from kafka_py.common.requests.request_message import RequestMessage
+from kafka_py.common.requests.txn_offset_commit_request import TxnOffsetCommitRequest
+from kafka_py.common.requests.txn_offset_commit_response import TxnOffsetCommitResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.spark.broker_client import BrokerClient, ClientSettings
-from kafka_py.spark.coordinator_client import CoordinatorClient, CoordinatorType
+from kafka_py.spark.coordinator_client import Committed, CoordinatorClient, CoordinatorType
 
 # As long as brokers allow if nobody says otherwise: a transaction lives from a task's first record to the driver's end.
 DEFAULT_TRANSACTION_TIMEOUT_MS = 900_000
 # The text beside a committed offset: offset.metadata.max.bytes is 4096 if nobody says otherwise.
 _LONGEST_TEXT = 4000
+# How long a driver may take to end a decision that it has noted, before it counts as dead.
+_UNTIL_FENCED_MS = 1000
+# How long the group's coordinator may take to carry out a marker that it has written: it does so on another thread.
+_UNTIL_CARRIED_OUT_MS = 200
+DRIVER = -1  # in the place of a task
 _ID_AND_EPOCH = struct.Struct(">qh")
 ENDED_OTHERWISE = (ProducerFencedException, InvalidTxnStateException, InvalidPidMappingException)
 
@@ -53,8 +67,9 @@ class TransactionSettings(NamedTuple):
     max_block_ms: int = 60_000
 
     def id_of(self, task: int) -> str:
-        """The transactional id of a task: the same in each batch, so that a new run fences the one before."""
-        return f"{self.id_prefix}-{task}"
+        """The transactional id of a task, or of DRIVER: the same in each batch, so that a new run fences the one
+        before."""
+        return f"{self.id_prefix}-{'driver' if task == DRIVER else task}"
 
     @property
     def group(self) -> str:
@@ -112,6 +127,8 @@ class TransactionClient:
     ) -> None:
         self._settings = settings
         self._coordinators = CoordinatorClient(client, settings.max_block_ms, time)
+        self._time = time
+        self._driver: OpenTransaction | None = None  # thread: of its owner
 
     def close(self) -> None:
         """Close all connections."""
@@ -178,40 +195,107 @@ class TransactionClient:
 
     # ---- the decision
 
+    def fence(self) -> OpenTransaction:
+        """Be the driver from now on: what an older one has noted is aborted, or stands; nothing is on its way."""
+        self._driver = self.begin(DRIVER)
+        return self._driver
+
     def decided(self, query: str) -> Decision | None:
-        """What was decided last for this query; None where nothing was, or for another query of the same name."""
-        committed = self._coordinators.committed(self._settings.group).values()
-        newest = max((entry.offset for entry in committed), default=-1)
-        texts = [entry.text for entry in committed if entry.offset == newest]
-        of_query = [text for text in texts if text.split(" ")[1:2] == [query]]
-        return Decision.of(newest, of_query) if of_query else None
+        """What was decided last for this query, whatever others did under its name; None where nothing was."""
+        of_query = [entry for entry in self._settled().values() if entry.text.split(" ")[1:2] == [query]]
+        newest = max((entry.offset for entry in of_query), default=-1)
+        texts = [entry.text for entry in of_query if entry.offset == newest]
+        return Decision.of(newest, texts) if texts else None
+
+    def _settled(self) -> dict[TopicPartition, Committed]:
+        """All that the group has committed, with no decision under way that could still come to stand.
+
+        Brokers older than 2.5 do not tell of one that is, and none tells of one where nothing stands yet.
+        """
+        group = self._settings.group
+        unstable_ms = None if self._driver is not None else _UNTIL_FENCED_MS
+        try:
+            found = self._coordinators.committed(group, True, unstable_ms)
+            if found or self._driver is not None:
+                return found
+        except UnstableOffsetCommitException:
+            if self._driver is not None:
+                raise
+        except UnsupportedVersionException:
+            self._fence_and_wait()
+            return self._coordinators.committed(group)
+        self._fence_and_wait()
+        return self._coordinators.committed(group, True)
+
+    def _fence_and_wait(self) -> None:
+        if self._driver is None:
+            self.fence()
+            self._time.sleep(_UNTIL_CARRIED_OUT_MS)
 
     def decide(self, decision: Decision, places: Sequence[TopicPartition]) -> None:
         """Write the decision down, as offsets of these partitions; ValueError if they are too few for it.
 
-        All its pieces are in one batch of records: there is the whole of it or nothing.
+        There is the whole of it or nothing. Raises ProducerFencedException if a task's transaction is not open any
+        more, or somebody else is the driver: then nothing is decided.
         """
+        driver = self._driver or self.fence()
+        self.note(driver, decision, places)
+        for transaction in decision.transactions:
+            self.add_partitions(transaction, transaction.partitions)  # they are in it: is it still open?
+        self.end(driver, True)
+
+    def note(self, driver: OpenTransaction, decision: Decision, places: Iterable[TopicPartition]) -> None:
+        """Add the decision to the driver's transaction. It stands where one stood before, too, so that readers of
+        what stands there hear of it."""
+        stood = self._coordinators.committed(self._settings.group)
+        ordered = sorted({*places, *stood}, key=lambda place: (place not in stood, place))
         texts = decision.texts()
-        if len(texts) > len(places):
+        if len(texts) > len(ordered):
             raise ValueError(
-                f"{len(decision.transactions)} tasks with transactions are too many for topics of {len(places)} "
+                f"{len(decision.transactions)} tasks with transactions are too many for topics of {len(ordered)} "
                 "partitions: write with fewer tasks (coalesce)"
             )
-        topics: dict[str, list[OffsetCommitRequest.Topic.Partition]] = {}
-        for (topic, partition), text in zip(places, texts, strict=False):
-            entry = OffsetCommitRequest.Topic.Partition(partition=partition, offset=decision.batch, metadata=text)
+        self._add_offsets(driver)
+        topics: dict[str, list[TxnOffsetCommitRequest.Topic.Partition]] = {}
+        for (topic, partition), text in zip(ordered, texts, strict=False):
+            entry = TxnOffsetCommitRequest.Topic.Partition(partition=partition, offset=decision.batch, metadata=text)
             topics.setdefault(topic, []).append(entry)
-        request = OffsetCommitRequest(
+        self._commit_offsets(driver, topics)
+
+    def _add_offsets(self, driver: OpenTransaction) -> None:
+        transactional_id = self._settings.id_of(DRIVER)
+        request = AddOffsetsToTxnRequest(
+            transactional_id=transactional_id,
+            producer_id=driver.producer_id,
+            producer_epoch=driver.producer_epoch,
             group_id=self._settings.group,
-            topics=[OffsetCommitRequest.Topic(topic=name, partitions=found) for name, found in topics.items()],
+        )
+        builder = RequestMessage.Builder(request)
+
+        def ask() -> None:
+            response = self._coordinators.ask(CoordinatorType.TRANSACTION, transactional_id, builder)
+            assert isinstance(response, AddOffsetsToTxnResponse)
+            response.error().maybe_throw()
+
+        self._coordinators.until_it_passes(ask)
+
+    def _commit_offsets(
+        self, driver: OpenTransaction, topics: Mapping[str, list[TxnOffsetCommitRequest.Topic.Partition]]
+    ) -> None:
+        request = TxnOffsetCommitRequest(
+            transactional_id=self._settings.id_of(DRIVER),
+            group_id=self._settings.group,
+            producer_id=driver.producer_id,
+            producer_epoch=driver.producer_epoch,
+            topics=[TxnOffsetCommitRequest.Topic(topic=name, partitions=found) for name, found in topics.items()],
         )
         builder = RequestMessage.Builder(request)
 
         def ask() -> None:
             response = self._coordinators.ask(CoordinatorType.GROUP, self._settings.group, builder)
-            assert isinstance(response, OffsetCommitResponse)
-            for topic in response.responses:
-                for entry in topic.partition_responses:
+            assert isinstance(response, TxnOffsetCommitResponse)
+            for topic in response.topics:
+                for entry in topic.partitions:
                     entry.error.maybe_throw()
 
         self._coordinators.until_it_passes(ask)

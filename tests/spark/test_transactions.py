@@ -16,10 +16,13 @@ from kafka_py.common.errors import (
     CoordinatorNotAvailableException,
     ProducerFencedException,
     TransactionalIdAuthorizationException,
+    UnsupportedVersionException,
 )
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_request import AbstractRequest
+from kafka_py.common.requests.add_offsets_to_txn_request import AddOffsetsToTxnRequest
+from kafka_py.common.requests.add_offsets_to_txn_response import AddOffsetsToTxnResponse
 from kafka_py.common.requests.add_partitions_to_txn_request import AddPartitionsToTxnRequest
 from kafka_py.common.requests.add_partitions_to_txn_response import (
     AddPartitionsToTxnResponse,
@@ -31,10 +34,10 @@ from kafka_py.common.requests.find_coordinator_request import FindCoordinatorReq
 from kafka_py.common.requests.find_coordinator_response import FindCoordinatorResponse
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.init_producer_id_response import InitProducerIdResponse
-from kafka_py.common.requests.offset_commit_request import OffsetCommitRequest
-from kafka_py.common.requests.offset_commit_response import OffsetCommitResponse
 from kafka_py.common.requests.offset_fetch_request import OffsetFetchRequest
 from kafka_py.common.requests.offset_fetch_response import OffsetFetchResponse
+from kafka_py.common.requests.txn_offset_commit_request import TxnOffsetCommitRequest
+from kafka_py.common.requests.txn_offset_commit_response import TxnOffsetCommitResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.spark import sink
 from kafka_py.spark.producer import KafkaProducer
@@ -80,6 +83,8 @@ class FakeCoordinators(FakeCluster):
         super().__init__(2)
         self.ids: dict[str, Transactional] = {}
         self.offsets: dict[tuple[str, str, int], tuple[int, str | None]] = {}
+        self.pending: dict[tuple[str, str, int], tuple[int, str | None]] = {}  # the driver's
+        self.latest_fetch = 7
         self.coordinator_script: collections.deque[Errors | type[OSError]] = collections.deque()
         self.committed: set[tuple[int, int]] = set()
         self.asked: list[str] = []
@@ -93,7 +98,9 @@ class FakeCoordinators(FakeCluster):
         raise AssertionError("with a transactional id everything is asked of its coordinator")
 
     def ask(self, node: Node, request: AbstractRequest.Builder) -> Any:
-        built: Any = request.build(2) if isinstance(request.build(), OffsetFetchRequest) else request.build()
+        if isinstance(request.build(), OffsetFetchRequest) and request.oldest_allowed_version() > self.latest_fetch:
+            raise UnsupportedVersionException("too old")
+        built: Any = request.build()
         self.asked.append(type(built).__name__)
         step = self.coordinator_script.popleft() if self.coordinator_script else Errors.NONE
         answer = self._answer(built, step if isinstance(step, Errors) else Errors.NONE)
@@ -109,10 +116,14 @@ class FakeCoordinators(FakeCluster):
                 return self._add(request, error)
             case EndTxnRequest():
                 return EndTxnResponse(error_code=self._end(request, error).code)
-            case OffsetCommitRequest():
-                return self._commit(request, error)
+            case AddOffsetsToTxnRequest():
+                known, error = self._known(request, error)
+                known.state = "Ongoing" if error is Errors.NONE else known.state
+                return AddOffsetsToTxnResponse(error_code=error.code)
+            case TxnOffsetCommitRequest():
+                return self._commit(request, self._known(request, error)[1])
             case OffsetFetchRequest():
-                return self._fetch(request.group_id, error)
+                return self._fetch(request.group_id, request.require_stable, error)
         raise AssertionError(request)
 
     def _init(self, id: str, error: Errors) -> InitProducerIdResponse:
@@ -120,6 +131,8 @@ class FakeCoordinators(FakeCluster):
             return InitProducerIdResponse(error_code=error.code, producer_id=-1, producer_epoch=-1)
         known = self.ids.setdefault(id, Transactional(1000 + len(self.ids)))
         known.producer[1] += 1
+        if id.endswith("-driver"):
+            self.pending.clear()
         known.partitions, known.state = set(), "Empty"
         return InitProducerIdResponse(error_code=0, producer_id=known.producer[0], producer_epoch=known.producer[1])
 
@@ -151,21 +164,24 @@ class FakeCoordinators(FakeCluster):
         if known.state != "Ongoing":
             return Errors.INVALID_TXN_STATE
         known.state = wanted
+        if request.transactional_id.endswith("-driver"):
+            self.offsets |= self.pending if request.transaction_result else {}
+            self.pending.clear()
         if request.transaction_result:
             self.committed.add((request.producer_id, request.producer_epoch))
         return Errors.NONE
 
-    def _commit(self, request: OffsetCommitRequest, error: Errors) -> OffsetCommitResponse:
-        entry = OffsetCommitResponse.Topic
+    def _commit(self, request: TxnOffsetCommitRequest, error: Errors) -> TxnOffsetCommitResponse:
+        entry = TxnOffsetCommitResponse.Topic
         if error is Errors.NONE:
             for topic in request.topics:
                 for part in topic.partitions:
-                    self.offsets[request.group_id, topic.topic, part.partition] = part.offset, part.metadata
-        return OffsetCommitResponse(
-            responses=[
+                    self.pending[request.group_id, topic.topic, part.partition] = part.offset, part.metadata
+        return TxnOffsetCommitResponse(
+            topics=[
                 entry(
                     topic=topic.topic,
-                    partition_responses=[
+                    partitions=[
                         entry.Partition(partition=part.partition, error_code=error.code) for part in topic.partitions
                     ],
                 )
@@ -173,21 +189,21 @@ class FakeCoordinators(FakeCluster):
             ]
         )
 
-    def _fetch(self, group: str, error: Errors) -> OffsetFetchResponse:
-        entry = OffsetFetchResponse.Topic
-        return OffsetFetchResponse(
-            error_code=error.code,
-            responses=[
-                entry(
-                    topic=topic,
-                    partition_responses=[
-                        entry.Partition(partition=partition, offset=offset, metadata=text, error_code=0)
-                    ],
-                )
-                for (of_group, topic, partition), (offset, text) in self.offsets.items()
-                if of_group == group
-            ],
-        )
+    def _fetch(self, group: str, stable: bool, error: Errors) -> OffsetFetchResponse:
+        """As brokers do: what nothing is committed for is not told of, whatever waits."""
+        topic = OffsetFetchResponse.Topic
+        entries = []
+        for key, (offset, text) in self.offsets.items():
+            is_open = stable and key in self.pending
+            entry = topic.Partition(
+                partition=key[2],
+                offset=-1 if is_open else offset,
+                metadata="" if is_open else text,
+                error_code=(Errors.UNSTABLE_OFFSET_COMMIT if is_open else Errors.NONE).code,
+            )
+            if key[0] == group:
+                entries.append(topic(topic=key[1], partition_responses=[entry]))
+        return OffsetFetchResponse(error_code=error.code, responses=entries)
 
     # -- what is read
 
@@ -254,6 +270,9 @@ def query(monkeypatch: pytest.MonkeyPatch) -> Iterator[Query]:
 
 ROWS = [["a", "b"], ["c"]]
 READ = [b"a", b"b", b"c"]
+# what the driver asks: a producer, the last decision, where others stand, two for the note, whether two transactions
+# are open, its own transaction's end
+DECIDING = 1 + 1 + 1 + 2 + 2 + 1
 
 
 def test_rows_can_be_read_when_the_batch_is_committed(query: Query) -> None:
@@ -276,7 +295,7 @@ def test_a_batch_that_died_before_the_decision_is_written_anew(query: Query) -> 
 def test_a_batch_that_died_after_the_decision_is_not_written_again(query: Query, ended: int) -> None:
     """However many of its transactions had been ended."""
     messages = query.write(0, ROWS)
-    steps = [Errors.NONE] * (1 + 2 + 1 + ended)  # the look, two that are still open, the decision
+    steps = [Errors.NONE] * (DECIDING + ended)
     query.cluster.coordinator_script.extend([*steps, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED])
     if ended < 2:
         with pytest.raises(TransactionalIdAuthorizationException):
@@ -316,7 +335,7 @@ def test_a_task_that_runs_again_fences_the_one_before(query: Query) -> None:
 def test_a_failed_batch_is_aborted(query: Query) -> None:
     messages = query.write(0, ROWS)
     query.writer().abort([messages[0], None], 0)
-    assert [id.state for id in query.cluster.ids.values()] == ["CompleteAbort", "Ongoing"]
+    assert [query.cluster.ids[f"sums-{task}"].state for task in (0, 1)] == ["CompleteAbort", "Ongoing"]
     query.writer().abort([messages[0], messages[1]], 0)  # once more does no harm
     assert query.cluster.read_committed() == []
     query.writer().abort([None], 0)
@@ -324,12 +343,91 @@ def test_a_failed_batch_is_aborted(query: Query) -> None:
 
 def test_a_decided_transaction_that_was_aborted_is_not_passed_over(query: Query) -> None:
     messages = query.write(0, ROWS)
-    query.cluster.coordinator_script.extend([Errors.NONE] * 4 + [Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED])
+    query.cluster.coordinator_script.extend([*[Errors.NONE] * DECIDING, Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED])
     with pytest.raises(TransactionalIdAuthorizationException):
         query.writer().commit(messages, 0)
     query.cluster.ids["sums-1"].producer[1] += 1  # as when its time is over
     with pytest.raises(TransactionLostError, match=r"Batch 0 .* task 1 \(sums-1\) had been aborted"):
         query.writer().commit(query.write(0, ROWS), 0)
+
+
+def note_only(query: Query, messages: Sequence[Any], batch: int) -> TransactionClient:
+    """A driver that stops between noting its decision and ending its transaction."""
+    driver = query.client()
+    left = tuple(message.transaction for message in messages)
+    driver.note(driver.fence(), Decision(QUERY, batch, left), [T0, T1])
+    return driver
+
+
+@pytest.mark.parametrize("latest_fetch", [7, 3])
+@pytest.mark.parametrize("batch", [0, 1])
+def test_a_decision_that_was_only_noted_never_comes_to_stand(query: Query, batch: int, latest_fetch: int) -> None:
+    """Whether or not there is one that readers could wait for, and a broker that lets them."""
+    query.cluster.latest_fetch = latest_fetch
+    if batch:
+        query.run(0, [["z"]])
+    before = query.cluster.read_committed()
+    late = note_only(query, query.write(batch, ROWS), batch)
+    query.run(batch, ROWS)
+    with pytest.raises(ProducerFencedException):
+        late.end(late._driver, True)  # type: ignore[arg-type]
+    late.close()
+    assert query.cluster.read_committed() == [*READ, *before]
+    query.run(batch, [["x"]])
+    assert query.cluster.read_committed() == [*READ, *before]
+
+
+def test_tasks_wait_for_a_driver_that_is_alive(query: Query, monkeypatch: pytest.MonkeyPatch) -> None:
+    query.run(0, [["z"]])
+    late = note_only(query, query.write(1, ROWS), 1)
+    decided_at = query.time.milliseconds() + 500
+    sleep = query.time.sleep
+
+    def then_end(ms: int) -> None:
+        sleep(ms)
+        if query.time.milliseconds() >= decided_at and query.cluster.pending:
+            late.end(late._driver, True)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(query.time, "sleep", then_end)
+    again = query.write(1, ROWS)
+    assert [message.transaction for message in again] == [None, None]
+    query.writer().commit(again, 1)
+    late.close()
+    assert query.cluster.read_committed() == [*READ, b"z"]
+
+
+def test_a_task_that_begins_anew_while_the_driver_decides_stops_it(query: Query) -> None:
+    """As a task on a machine that counted as lost."""
+    query.run(0, [["z"]])
+    messages = query.write(1, ROWS)
+    driver = query.client()
+    driver.note(driver.fence(), Decision(QUERY, 1, tuple(m.transaction for m in messages)), [T0])
+    query.write(1, [["a", "b"]])
+    with pytest.raises(ProducerFencedException):
+        driver.end(driver._driver, True)  # type: ignore[arg-type]
+    driver.close()
+    query.writer().abort(messages, 1)
+    query.run(1, ROWS)
+    assert query.cluster.read_committed() == [*READ, b"z"]
+
+
+def test_a_commit_whose_last_answer_is_lost_is_not_aborted(query: Query) -> None:
+    messages = query.write(0, ROWS)
+    script = [Errors.NONE] * (DECIDING - 1) + [ConnectionError] + [Errors.TRANSACTIONAL_ID_AUTHORIZATION_FAILED]
+    query.cluster.coordinator_script.extend(script)
+    with pytest.raises(TransactionalIdAuthorizationException):
+        query.writer().commit(messages, 0)
+    query.writer().abort(messages, 0)
+    query.run(0, ROWS)
+    assert query.cluster.read_committed() == READ
+
+
+def test_a_task_that_does_not_know_its_batch_writes_nothing(query: Query) -> None:
+    table = pa.RecordBatch.from_pydict({"value": pa.array(["a"], pa.string())})
+    with pytest.raises(RuntimeError, match="it cannot be written once"):
+        query.writer().write(iter([table]))
+    assert query.cluster.written == {}
+    query.run(0, [])
 
 
 def test_a_query_without_rows_leaves_nothing_open(query: Query) -> None:
@@ -346,6 +444,18 @@ def test_what_another_query_decided_is_of_no_concern(query: Query) -> None:
     assert query.cluster.read_committed() == [*READ, b"d"]
 
 
+def test_an_older_decision_does_not_hide_a_newer_querys(query: Query) -> None:
+    """Others' offsets may stand at other partitions, and be higher."""
+    query.run(7, [["a"]])
+    ((group, topic, partition),) = query.cluster.offsets
+    query.cluster.offsets[group, topic, partition + 9] = query.cluster.offsets[group, topic, partition]
+    query.cluster.offsets[group, topic, partition + 10] = 1000, ""  # of a consumer that has the group's name
+    query.properties["sql.streaming.queryId"] = "another"
+    for _ in range(2):
+        query.run(0, [["d"]])
+    assert query.cluster.read_committed() == [b"a", b"d"]
+
+
 def test_a_batch_write_ends_what_its_tasks_left_open(query: Query) -> None:
     del query.properties["sql.streaming.queryId"]
     options = {**OPTIONS, "topic": "t", "kafka.transactional.id": "sums"}
@@ -357,6 +467,20 @@ def test_a_batch_write_ends_what_its_tasks_left_open(query: Query) -> None:
     KafkaBatchWrite(options, SCHEMA, False).abort(messages)
     assert query.cluster.read_committed() == [b"a"]
     assert query.cluster.offsets == {}
+
+
+def test_a_batch_write_commits_nothing_if_a_transaction_is_lost(query: Query) -> None:
+    options = {**OPTIONS, "topic": "t", "kafka.transactional.id": "sums"}
+    messages: list[WriterCommitMessage | None] = []
+    for task in (0, 1):
+        query.task = task
+        table = pa.RecordBatch.from_pydict({"value": pa.array(["a"], pa.string())})
+        messages.append(KafkaBatchWrite(options, SCHEMA, False).write(iter([table])))
+    query.cluster.ids["sums-1"].producer[1] += 1
+    with pytest.raises(ProducerFencedException):
+        KafkaBatchWrite(options, SCHEMA, False).commit(messages)
+    KafkaBatchWrite(options, SCHEMA, False).abort(messages)
+    assert query.cluster.read_committed() == []
 
 
 # -- the client
@@ -380,6 +504,7 @@ def test_coordinators_that_move_are_asked_again(query: Query, step: Errors | typ
         "OffsetFetchRequest": lambda client, _: client.decided(QUERY),
     }
     with_client = query.client()
+    with_client.fence()
     opened = with_client.begin(3)
     with_client.add_partitions(opened, [T1, T0])
     for name, call in calls.items():
@@ -431,8 +556,8 @@ def test_a_decision_is_its_texts() -> None:
 
 
 def test_a_decision_needs_partitions_to_stand_at(query: Query) -> None:
-    many = Decision(QUERY, 8, tuple(OpenTransaction(task, 1, 1) for task in range(500)))
     client = query.client()
+    many = Decision(QUERY, 8, tuple(client.begin(task) for task in range(500)))
     with pytest.raises(ValueError, match="500 tasks with transactions are too many for topics of 2 partitions"):
         client.decide(many, [T0, T1])
     client.decide(many, [T0, T1, T1._replace(partition=2)])
