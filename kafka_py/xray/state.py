@@ -178,10 +178,20 @@ def partitions(server: KafkaServer, query: Mapping[str, str]) -> list[Json]:
     wanted = query.get("topic")
     there = [p for p in manager._partitions.non_offline_partitions() if wanted in (None, p.topic)]
     there.sort(key=lambda partition: (partition.topic.startswith("__"), partition.topic, partition.partition_id))
-    return [_partition(partition, server.time.milliseconds()) for partition in there[:MOST_ITEMS]]
+    now_ms = server.time.milliseconds()
+    return [_partition(partition, _isr(server, partition), now_ms) for partition in there[:MOST_ITEMS]]
 
 
-def _partition(partition: Partition, now_ms: int) -> Json:
+def _isr(server: KafkaServer, partition: Partition) -> list[int] | None:
+    """As the leader keeps it; of a partition that is led elsewhere as the controller has told it, if it has."""
+    if partition._in_sync_replicas:
+        return sorted(replica.broker_id for replica in partition._in_sync_replicas)
+    told = None if server.metadata_cache is None else server.metadata_cache._snapshot.cache.get(partition.topic)
+    state = None if told is None else told.get(partition.partition_id)
+    return None if state is None else sorted(state.base_partition_state.isr)
+
+
+def _partition(partition: Partition, isr: list[int] | None, now_ms: int) -> Json:
     local = partition.get_replica()
     replicas = sorted(partition._all_replicas_map.values, key=lambda replica: replica.broker_id)
     segments = [] if local is None or local.log is None else local.log.segments.values()
@@ -190,7 +200,7 @@ def _partition(partition: Partition, now_ms: int) -> Json:
         "partition": partition.partition_id,
         "leader": partition._leader_replica_id_opt,
         "leaderEpoch": partition._leader_epoch,
-        "isr": sorted(replica.broker_id for replica in partition._in_sync_replicas),
+        "isr": isr,
         "replicas": [_replica(each, now_ms) for each in replicas],
         "segments": [_segment(segment, end) for segment, end in zip(segments, _ends(segments), strict=True)],
     }

@@ -66,7 +66,8 @@ function one(partition) {
   const y = 22 + replicas.length * 34;
   const id = `${partition.topic}-${partition.partition}`;
   const isr = (partition.isr ?? []).join(", ");
-  const leader = replicas.find((each) => each.broker === partition.leader) ?? replicas[0] ?? {};
+  const isKnown = (each) => each.logEnd != null && each.logEnd >= 0;
+  const leader = replicas.find((each) => each.broker === partition.leader && isKnown(each)) ?? replicas.find(isKnown) ?? {};
   const open = (offset) => JSON.stringify([partition.topic, partition.partition, Number(offset)]);
   return h("section", { class: "card", "data-key": id },
     h("h2", {}, short(id, 60)),
@@ -76,7 +77,7 @@ function one(partition) {
       replicas.map((each, i) => ruler(each, partition, x, i)), segments(partition, x, y)),
     h("form", { class: "filters", "data-form": "batch", "data-arg": open(0) },
       h("label", {}, `${t("partitions.offset")} `, h("input", { name: "offset", type: "number", min: 0, size: 8,
-        value: Math.max(leader.logStart ?? 0, (leader.logEnd ?? 1) - 1), "data-keep": "" })),
+        value: Math.max(leader.logStart ?? 0, (leader.logEnd ?? 1) - 1, 0), "data-keep": "" })),
       h("button", { type: "submit" }, t("partitions.open"))));
 }
 
