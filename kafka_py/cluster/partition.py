@@ -2,15 +2,18 @@
 
 Mirrors: core/src/main/scala/kafka/cluster/Partition.scala @ 1.1.1
 Posts:   reading-writing-configuring (replication protocol), the-produce-path (appendRecordsToLeader line by line)
-Read next: cluster/zk_partition_state_store.py, cluster/replica.py, server/replica_manager.py, log/log.py
+Read next: cluster/zk_partition_state_store.py, cluster/delayed_operations.py, cluster/replica.py, log/log.py,
+           server/replica_manager.py
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.api.request_or_response import Request
+from kafka_py.cluster.delayed_operations import DelayedOperations
+from kafka_py.cluster.partition_state import LeaderState
 from kafka_py.cluster.replica import Replica, ids, log_of
 from kafka_py.cluster.zk_partition_state_store import ZkPartitionStateStore
 from kafka_py.common.errors import (
@@ -30,7 +33,6 @@ from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.log.log_config import LogConfig
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
-from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.log_read_result import LogReadResult
 from kafka_py.utils.concurrent import ReentrantLock, ReentrantReadWriteLock
 from kafka_py.utils.pool import Pool
@@ -50,15 +52,6 @@ INITIAL_CONTROLLER_EPOCH = 1  # KafkaController.InitialControllerEpoch, of a lay
 _NONE = Errors.NONE
 
 
-class LeaderState(NamedTuple):
-    """What an append needs to know, published as one immutable value while this broker leads the partition."""
-
-    leader_replica: Replica
-    leader_epoch: int
-    in_sync_size: int
-    alone: bool  # the leader is the only assigned replica
-
-
 class Partition(KafkaMetricsGroup):
     """Leader or follower state of one partition: assigned replicas, ISR, epochs, high watermark.
 
@@ -74,11 +67,10 @@ class Partition(KafkaMetricsGroup):
         when it begins (KAFKA-7415); a follower that missed a leader epoch cuts its log anew (KAFKA-7164). 1.1.1 could
         lose acknowledged records in all three cases. An ISR whose way to ZooKeeper ended without an answer counts for
         the high watermark until the state has been read again, as since KIP-497; 1.1.1 goes on with the old ISR.
-        While ZooKeeper is away no follower's Fetch tries to change the ISR, and never do two at once: in 1.1.1 each
-        occupies a handler until ZooKeeper is back, until none is left. KIP-497 took the write out of the handlers
-        altogether; here one still waits for it. As from 2.5 on (KAFKA-8813), settings that change while a log is made
-        reach it; 1.1.1 misses them, a min.insync.replicas for example, until the next change. The replicas of one
-        LeaderAndIsr request share what was read of the checkpoints, as from 2.4 on (KAFKA-8333).
+        While ZooKeeper is away no follower's Fetch tries to change the ISR, and never do two at once: _can_change_isr.
+        As from 2.5 on (KAFKA-8813), settings that change while a log is made reach it; 1.1.1 misses them, a
+        min.insync.replicas for example, until the next change. The replicas of one LeaderAndIsr request share what was
+        read of the checkpoints, as from 2.4 on (KAFKA-8333).
     Left out: equals, hashCode, toString -- `__eq__`, `__hash__`, `__repr__`
     """
 
@@ -100,6 +92,7 @@ class Partition(KafkaMetricsGroup):
             self._time = time
             self.replica_manager = replica_manager
             self._state_store = ZkPartitionStateStore(self.topic_partition, replica_manager)
+            self._delayed_operations = DelayedOperations(self.topic_partition, replica_manager)
         # the assigned replicas, and the future replica while data moves to another log directory
         self._all_replicas_map: Pool[int, Replica] = Pool()  # atomic
         self.leader_isr_update_lock = ReentrantReadWriteLock()
@@ -117,7 +110,6 @@ class Partition(KafkaMetricsGroup):
         self._leader_epoch_start_offset = 0  # guarded by: _append_lock
         # of the controller that decided on the present leader; a broker learns it from its first LeaderAndIsr
         self._controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
-        self._request_key = TopicPartitionOperationKey(topic, partition_id)
         self._tags = {"topic": topic, "partition": str(partition_id)}
         self.log_ident = f"[Partition {self.topic_partition} broker={self._local_broker_id}] "
         if not is_offline:
@@ -420,7 +412,7 @@ class Partition(KafkaMetricsGroup):
             # with an ISR of one the high watermark may move at once
             leader_hw_incremented = self._maybe_increment_leader_hw(leader_replica)
         if leader_hw_incremented:
-            self._try_complete_delayed_requests()
+            self._delayed_operations.check_and_complete_all()
         return is_new_leader
 
     def _start_leader_epoch(self, leader_replica: Replica) -> None:
@@ -511,23 +503,18 @@ class Partition(KafkaMetricsGroup):
 
     def update_replica_log_read_result(self, replica: Replica, log_read_result: LogReadResult) -> bool:
         """Take in a follower's Fetch; True if high or low watermark moved (delayed requests were then looked at)."""
-        watches = self.replica_manager.delayed_delete_records_purgatory.watches
-        key = self._request_key
-        # The low watermark matters only to a DeleteRecords that waits. It is in the watch list before it looks a last
-        # time, in the timer, which Kafka asks, only afterwards.
-        old_leader_lw = self._low_watermark_or_unknown() if watches(key) else -1
+        # the low watermark matters only to a DeleteRecords that waits
+        delayed = self._delayed_operations
+        old_leader_lw = self._low_watermark_or_unknown() if delayed.has_delayed_delete else -1
         replica.update_log_read_result(log_read_result)
-        new_leader_lw = self._low_watermark_or_unknown() if watches(key) else -1
+        new_leader_lw = self._low_watermark_or_unknown() if delayed.has_delayed_delete else -1
         leader_hw_incremented = self.maybe_expand_isr(replica.broker_id, log_read_result)
         result = new_leader_lw > old_leader_lw or leader_hw_incremented
         if result:
-            self._try_complete_delayed_requests()
+            delayed.check_and_complete_all()
         if self.logger.debug_enabled:
-            self.debug(
-                "Recorded replica %d log end offset (LEO) position %d.",
-                replica.broker_id,
-                log_read_result.info.fetch_offset_metadata.message_offset,
-            )
+            end = log_read_result.info.fetch_offset_metadata.message_offset
+            self.debug("Recorded replica %d log end offset (LEO) position %d.", replica.broker_id, end)
         return result
 
     def maybe_expand_isr(self, replica_id: int, log_read_result: LogReadResult) -> bool:
@@ -560,9 +547,10 @@ class Partition(KafkaMetricsGroup):
         return self._maybe_increment_leader_hw(leader_replica, log_read_result.fetch_time_ms)
 
     def _can_change_isr(self) -> bool:
-        """Whether to try now; False rather than have one handler after the other wait for ZooKeeper.
+        """Whether to try now; False rather than have one handler after the other wait for ZooKeeper, as in 1.1.1.
 
-        Nothing is lost: the follower fetches again. Later Kafka sends no second ISR while one is in flight, either.
+        Nothing is lost: the follower fetches again. Later Kafka sends no second ISR while one is in flight, either, and
+        since KIP-497 none from a handler.
         """
         return not self._isr_change_under_way and self.replica_manager.zk_client.is_connected
 
@@ -603,14 +591,9 @@ class Partition(KafkaMetricsGroup):
         return True, Errors.NOT_ENOUGH_REPLICAS_AFTER_APPEND
 
     def _trace_acks(self, required_offset: int) -> None:
-        num_acks = 0
-        for replica in self._in_sync_replicas:
-            if replica.is_local:
-                num_acks += 1
-            elif replica.log_end_offset.message_offset >= required_offset:
-                self.trace("Replica %d received offset %d", replica.broker_id, required_offset)
-                num_acks += 1
-        self.trace("%d acks satisfied with acks = -1", num_acks)
+        isr = self._in_sync_replicas
+        acked = [r for r in isr if r.is_local or r.log_end_offset.message_offset >= required_offset]
+        self.trace("%d acks satisfied with acks = -1: %s received offset %d", len(acked), ids(acked), required_offset)
 
     def _maybe_increment_leader_hw(self, leader_replica: Replica, cur_time: int | None = None) -> bool:
         """Move the high watermark up to the smallest log end of the in-sync and caught-up replicas; True if it moved.
@@ -684,21 +667,6 @@ class Partition(KafkaMetricsGroup):
         except NotLeaderForPartitionException:
             return -1
 
-    def _try_complete_delayed_requests(self) -> None:
-        """Look at the requests that wait for this partition. Called without leader_isr_update_lock.
-
-        Mostly nothing waits; the managers' debug line about that is written only if debug lines are.
-        """
-        manager = self.replica_manager
-        key = self._request_key
-        debug = manager.logger.debug_enabled
-        if debug or manager.delayed_fetch_purgatory.watches(key):
-            manager.try_complete_delayed_fetch(key)
-        if debug or manager.delayed_produce_purgatory.watches(key):
-            manager.try_complete_delayed_produce(key)
-        if debug or manager.delayed_delete_records_purgatory.watches(key):
-            manager.try_complete_delayed_delete_records(key)
-
     def maybe_shrink_isr(self, replica_max_lag_time_ms: int) -> None:
         """Take lagging followers out of the ISR, in ZooKeeper and here; the high watermark may then move."""
         with self.leader_isr_update_lock.write_lock():
@@ -717,7 +685,7 @@ class Partition(KafkaMetricsGroup):
                 self.replica_manager.isr_shrink_rate.mark()
             leader_hw_incremented = self._maybe_increment_leader_hw(leader_replica)
         if leader_hw_incremented:
-            self._try_complete_delayed_requests()
+            self._delayed_operations.check_and_complete_all()
 
     def get_out_of_sync_replicas(self, leader_replica: Replica, max_lag_ms: int) -> set[Replica]:
         """Followers of the ISR that were last caught up more than `max_lag_ms` ago.
@@ -815,10 +783,10 @@ class Partition(KafkaMetricsGroup):
             info = log.append_as_leader(records, leader_epoch, is_from_client, verification_guard)
             if not alone:
                 # followers read up to the log end; consumers are looked at when the high watermark has moved
-                self.replica_manager.try_complete_delayed_fetch(self._request_key)
+                self._delayed_operations.check_and_complete_fetch()
             leader_hw_incremented = self._maybe_increment_leader_hw(leader_replica)
         if leader_hw_incremented:
-            self._try_complete_delayed_requests()
+            self._delayed_operations.check_and_complete_all()
         return info
 
     def maybe_start_transaction_verification(

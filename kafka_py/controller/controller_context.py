@@ -210,12 +210,14 @@ class ControllerContext:
     def partitions_for_topic(self, topic: str) -> set[TopicPartition]:
         return self.partition_replica_assignment.of_topic(topic)
 
-    def all_live_replicas(self) -> set[PartitionAndReplica]:
-        return {
-            replica
-            for replica in self.replicas_on_brokers(self.live_broker_ids)
-            if self.is_replica_online(replica.replica, replica.topic_partition)
-        }
+    def online_and_offline_replicas(self) -> tuple[set[PartitionAndReplica], set[PartitionAndReplica]]:
+        """Every assigned replica: those that a live broker can serve, and the others."""
+        online: set[PartitionAndReplica] = set()
+        offline: set[PartitionAndReplica] = set()
+        for tp, replicas in self.partition_replica_assignment.items():
+            for id in replicas:
+                (online if self.is_replica_online(id, tp) else offline).add(PartitionAndReplica(tp, id))
+        return online, offline
 
     def replicas_for_partition(self, partitions: Collection[TopicPartition]) -> set[PartitionAndReplica]:
         """Every assigned copy of these partitions; KeyError for a partition without an assignment."""

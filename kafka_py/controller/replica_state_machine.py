@@ -72,6 +72,7 @@ class ReplicaStateMachine(Logging):
     Thread:  controller-event-thread owns every field.
     Differs: a replica whose partition has no leader yet goes offline like the others, as in later Kafka; a topic
         whose state znodes are gone (a controller that ended in the middle of deleting it) could never be deleted else.
+        Replicas that are not there when a controller takes over go offline then, as from 2.4 on (KAFKA-3143).
     """
 
     def __init__(
@@ -104,11 +105,14 @@ class ReplicaStateMachine(Logging):
         }
 
     def startup(self) -> None:
-        """Take over after an election: set every replica's state and tell the live ones about their leaders."""
+        """Take over after an election: the live replicas are told their leaders, the others leave the ISRs."""
         self.info("Initializing replica state")
         self._initialize_replica_state()
         self.info("Triggering online replica state changes")
-        self.handle_state_changes(sorted(self._controller_context.all_live_replicas()), OnlineReplica)
+        online, offline = self._controller_context.online_and_offline_replicas()
+        self.handle_state_changes(sorted(online), OnlineReplica)
+        self.info("Triggering offline replica state changes")
+        self.handle_state_changes(sorted(offline), OfflineReplica)
         self.info("Started replica state machine with initial state -> %s", self._replica_state)
 
     def shutdown(self) -> None:

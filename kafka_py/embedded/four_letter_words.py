@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import os
 import platform
 import resource
@@ -100,6 +101,27 @@ def _envi(server: ZooKeeperServer, asking: ServerCnxn) -> str:
     )
 
 
+def _hold(server: ZooKeeperServer, asking: ServerCnxn) -> str:
+    """Ours: let the server's clock stand, so that no session expires; kafka.py.xray=step, from this machine only."""
+    return _set_clock(server, asking, stand=True)
+
+
+def _goon(server: ZooKeeperServer, asking: ServerCnxn) -> str:
+    """Ours: let the clock go on from where it stood."""
+    return _set_clock(server, asking, stand=False)
+
+
+def _set_clock(server: ZooKeeperServer, asking: ServerCnxn, stand: bool) -> str:
+    clock = server.held_time
+    if clock is None or not ipaddress.ip_address(asking.address[0]).is_loopback:
+        return "This ZooKeeper's clock cannot be held."
+    if stand:
+        clock.stand()
+    else:
+        clock.go_on()
+    return "held" if stand else "on"
+
+
 COMMANDS: Final[dict[bytes, Callable[[ZooKeeperServer, ServerCnxn], str]]] = {
     b"ruok": _ruok,
     b"isro": _isro,
@@ -109,4 +131,6 @@ COMMANDS: Final[dict[bytes, Callable[[ZooKeeperServer, ServerCnxn], str]]] = {
     b"mntr": _mntr,
     b"conf": _conf,
     b"envi": _envi,
+    b"hold": _hold,
+    b"goon": _goon,
 }

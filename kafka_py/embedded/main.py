@@ -55,6 +55,7 @@ def _run_apache(path: Path) -> int:
 
 def _run_embedded(properties: dict[str, str]) -> int:
     from kafka_py.embedded.zookeeper_server import ZooKeeperServer  # after the checks: a usage line needs no server
+    from kafka_py.xray.held_time import HeldTime
 
     logging.basicConfig(
         level=logging.INFO, stream=sys.stdout, format="[%(asctime)s] %(levelname)s %(message)s (%(name)s)"
@@ -63,6 +64,8 @@ def _run_embedded(properties: dict[str, str]) -> int:
         missing = "dataDir" if "dataDir" not in properties else "clientPort"
         print(f"Invalid config, exiting abnormally: {missing} is not set", file=sys.stderr)
         return 2
+    # a clock that the lab can have stand while it holds the brokers
+    clock = HeldTime() if properties.get("kafka.py.xray") == "step" else None
     server = ZooKeeperServer(
         properties["dataDir"],
         int(properties["clientPort"]),
@@ -73,6 +76,7 @@ def _run_embedded(properties: dict[str, str]) -> int:
         int(properties.get("snapCount", "100000")),
         int(properties.get("minSessionTimeout", "-1")),
         int(properties.get("maxSessionTimeout", "-1")),
+        clock,
     )
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: threading.Thread(target=server.shutdown, name="shutdown-hook").start())

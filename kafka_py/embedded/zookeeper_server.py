@@ -33,6 +33,7 @@ from kafka_py.embedded.sync_request_processor import Synced, SyncRequestProcesso
 from kafka_py.embedded.txn_log import TxnLog
 from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.utils.logging import Logging
+from kafka_py.xray.held_time import HeldTime
 from kafka_py.zookeeper.zoo_defs import Id
 
 if TYPE_CHECKING:
@@ -313,6 +314,7 @@ class ZooKeeperServer(Logging):
         self.max_session_timeout = max_session_timeout if max_session_timeout > 0 else tick_time * 20
         self.max_client_cnxns = max_client_cnxns
         self._time = time or Time.SYSTEM
+        self.held_time = time if isinstance(time, HeldTime) else None
         self._txn_log = TxnLog(data_dir, force_sync, snap_count)
         self.data_dir = data_dir
         self.received = 0  # thread: of the server

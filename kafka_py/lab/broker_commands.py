@@ -2,6 +2,7 @@
 
 Ours, no original. Signals and processes are all there is; the broker's code knows nothing of the lab. Only the lab's
 own process does these things: as the brokers' parent it is told how each ended, and knows how to start it again.
+What else can be done to a cluster, from cutting links to moving leaders, are the verbs of kafka_py.testing.
 """
 
 from __future__ import annotations
@@ -18,7 +19,9 @@ from kazoo.handlers.threading import KazooTimeoutError
 from kafka_py.common.utils.time import Time
 from kafka_py.lab.broker_watch import ENV_FILE, environment, status
 from kafka_py.lab.control import Tell
-from kafka_py.testing.local_cluster import START_TIMEOUT_S, LocalBroker, LocalCluster
+from kafka_py.testing.cluster import Cluster
+from kafka_py.testing.faults import FAULTS, Fault
+from kafka_py.testing.local_cluster import START_TIMEOUT_S, LocalBroker
 from kafka_py.utils.installation import HERE
 
 _SIGNAL_TIMEOUT_MS = 5000
@@ -47,6 +50,10 @@ COMMANDS: Mapping[str, Command] = {
 }
 
 
+# What the lab does not do in a way of its own, with words for people.
+VERBS: Mapping[str, Fault] = {name: fault for name, fault in FAULTS.items() if name not in COMMANDS}
+
+
 class BrokerCommands:
     """Carries out the commands of another terminal.
 
@@ -55,7 +62,7 @@ class BrokerCommands:
 
     def __init__(
         self,
-        cluster: LocalCluster,
+        cluster: Cluster,
         time: Time = Time.SYSTEM,
         is_registered: Callable[[str, int], bool] | None = None,
     ) -> None:
@@ -87,8 +94,11 @@ class BrokerCommands:
             case ["env"]:
                 return environment(self._cluster).rstrip("\n")
             case [name, id] if name in self._of_a_broker:
-                return self._of_a_broker[name](self._broker(id), tell)
-        raise RefusedError(f"The lab does not know `{' '.join(words)}`; it knows {', '.join(COMMANDS)}")
+                with self._cluster.lock:  # the page's buttons do such things, too
+                    return self._of_a_broker[name](self._broker(id), tell)
+            case [name, *arguments] if name in VERBS:
+                return VERBS[name].call(self._cluster, VERBS[name].named(arguments))
+        raise RefusedError(f"The lab does not know `{' '.join(words)}`; it knows {', '.join([*COMMANDS, *VERBS])}")
 
     def _broker(self, id: str) -> LocalBroker:
         broker = self._brokers.get(int(id)) if id.isdecimal() else None

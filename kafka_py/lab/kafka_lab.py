@@ -13,6 +13,7 @@ from __future__ import annotations
 import argparse
 import pathlib
 import re
+import secrets
 import signal
 import sys
 from collections.abc import Sequence
@@ -20,12 +21,15 @@ from collections.abc import Sequence
 from confluent_kafka import KafkaException
 
 from kafka_py.common.utils.time import Time
-from kafka_py.lab.broker_commands import COMMANDS, BrokerCommands
+from kafka_py.lab.broker_commands import COMMANDS, VERBS, BrokerCommands
 from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch
 from kafka_py.lab.control import ControlServer, NoLabError, ask, find_lab, say
 from kafka_py.lab.group_story import GROUP, GroupStory
+from kafka_py.lab.lab_http import LabHttp
 from kafka_py.lab.round_trip import consume, create_topic, produce, tell_the_story
-from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
+from kafka_py.testing.cluster import Cluster
+from kafka_py.testing.faults import FAULTS
+from kafka_py.testing.local_cluster import LocalBroker
 from kafka_py.utils.compiled import ENVIRONMENT_VARIABLE, Form, how_to_compile
 from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.utils.installation import HERE
@@ -47,6 +51,8 @@ def parse(args: Sequence[str]) -> argparse.Namespace:
     commands = "".join(
         f"  {name + (' N' if command.of_a_broker else ''):<8} {command.help}\n" for name, command in COMMANDS.items()
     )
+    commands += "and what happens to clusters (VERB --help tells more):\n"
+    commands += "".join(f"  {verb.usage}\n" for verb in VERBS.values())
     parser = argparse.ArgumentParser(
         prog=HERE.name_of("kafka-lab"),
         description="Starts ZooKeeper and brokers, sends a file through them and tells what happened.",
@@ -74,14 +80,24 @@ def key_and_value(pair: str) -> tuple[str, str]:
     return key, value
 
 
-def parse_command(args: Sequence[str]) -> argparse.Namespace:
-    """What to ask of a lab that runs."""
-    command = COMMANDS[args[0]]
-    parser = argparse.ArgumentParser(prog=f"{HERE.name_of('kafka-lab')} {args[0]}", description=command.help)
-    if command.of_a_broker:
-        parser.add_argument("broker", type=int, help="its id: 0, 1 …")
+def parse_command(args: Sequence[str]) -> tuple[list[str], str | None]:
+    """What to ask of a lab that runs, and the lab's directory if it was named."""
+    name = args[0]
+    parser = argparse.ArgumentParser(prog=f"{HERE.name_of('kafka-lab')} {name}", description=_help_of(name))
+    if name in VERBS:
+        parser.usage = f"%(prog)s{VERBS[name].usage.removeprefix(name)} [--lab DIR]"
+        parser.add_argument("words", nargs="*", help="in this order, or as name=value; an end is an id or zookeeper")
+    elif COMMANDS[name].of_a_broker:
+        parser.add_argument("words", nargs=1, type=int, metavar="broker", help="its id: 0, 1 …")
     parser.add_argument("--lab", metavar="DIR", help="the directory of the lab; needed where several run")
-    return parser.parse_args(args[1:])
+    options, flags = parser.parse_known_args(args[1:])
+    if name not in VERBS and flags:
+        parser.error(f"unrecognized arguments: {' '.join(flags)}")
+    return [name, *map(str, getattr(options, "words", [])), *flags], options.lab
+
+
+def _help_of(name: str) -> str:
+    return VERBS[name].help if name in VERBS else COMMANDS[name].help
 
 
 class KafkaLab:
@@ -100,8 +116,10 @@ class KafkaLab:
         began = self._time.milliseconds()
         say(f"Starting ZooKeeper ({options.zookeeper}) and {options.brokers} broker(s) ...")
         replicas = str(replication_factor(options.brokers))
+        token = secrets.token_urlsafe(18)
         properties = {
-            "kafka.py.xray": "on",
+            "kafka.py.xray": "step",
+            "kafka.py.xray.token": token,
             "num.partitions": str(options.partitions),
             "default.replication.factor": replicas,
             "offsets.topic.replication.factor": replicas,
@@ -110,9 +128,7 @@ class KafkaLab:
             "group.initial.rebalance.delay.ms": "0",
             **dict(options.override),
         }
-        with LocalCluster(
-            options.brokers, port=options.port, zookeeper=options.zookeeper, properties=properties
-        ) as cluster:
+        with Cluster(options.brokers, port=options.port, zookeeper=options.zookeeper, properties=properties) as cluster:
             took = (self._time.milliseconds() - began) / 1000
             say(f"ZooKeeper at {cluster.zookeeper_connect}, brokers at {cluster.bootstrap_servers} ({took:.1f} s).")
             for broker in cluster.brokers:
@@ -122,14 +138,14 @@ class KafkaLab:
             story = GroupStory(cluster.bootstrap_servers, options.topic, cluster.brokers, say)
             good = story.tell(len(lines), short=options.once) and good
             if not options.once:
-                self._stay_up(cluster)
+                self._show(cluster, token)
             if cluster.zookeeper is not None:
                 # Nothing of theirs is kept. Ended one by one, the last would ask for 15 s who takes over from it.
                 for broker in cluster.brokers:
                     broker.process.kill()
         return 0 if good else 1
 
-    def _round_trip(self, cluster: LocalCluster, lines: list[bytes]) -> bool:
+    def _round_trip(self, cluster: Cluster, lines: list[bytes]) -> bool:
         options, servers = self._options, cluster.bootstrap_servers
         create_topic(servers, options.topic, options.partitions, replication_factor(options.brokers))
         sent = produce(servers, options.topic, lines)
@@ -143,7 +159,17 @@ class KafkaLab:
             tell_the_story(broker)
         return good
 
-    def _stay_up(self, cluster: LocalCluster) -> None:
+    def _show(self, cluster: Cluster, token: str) -> None:
+        """Stay up, with the page of the X-ray for all brokers."""
+        pages = LabHttp(cluster, token, faults=FAULTS)
+        pages.startup()
+        say(f"\nX-ray of all brokers, to watch, hold, step and break them: {pages.link}")
+        try:
+            self._stay_up(cluster)
+        finally:
+            pages.shutdown()
+
+    def _stay_up(self, cluster: Cluster) -> None:
         servers = cluster.bootstrap_servers
         lab = HERE.name_of("kafka-lab")
         who = "The broker stays" if len(cluster.brokers) == 1 else "The brokers stay"
@@ -196,7 +222,7 @@ def main(args: list[str]) -> int:
     """0 after a round trip in which every line came back, 1 with the reason otherwise; of a sub-command what
     ``control`` gives."""
     try:
-        return control(args) if args and args[0] in COMMANDS else KafkaLab(parse(args)).run()
+        return control(args) if args and args[0] in {*COMMANDS, *VERBS} else KafkaLab(parse(args)).run()
     except KeyboardInterrupt:
         return 130
     except (OSError, RuntimeError, KafkaException) as e:
@@ -206,10 +232,9 @@ def main(args: list[str]) -> int:
 
 def control(args: Sequence[str]) -> int:
     """Have the lab that runs do something: 0 when it is done, 1 when it refused or failed, 3 when there is no lab."""
-    options = parse_command(args)
-    words = [args[0], *([str(options.broker)] if COMMANDS[args[0]].of_a_broker else [])]
+    words, lab = parse_command(args)
     try:
-        return ask(find_lab(options.lab), words)
+        return ask(find_lab(lab), words)
     except NoLabError as e:
         print(f"kafka-lab: {e}", file=sys.stderr)
         return _NO_LAB

@@ -24,7 +24,6 @@ from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.api.api_version import KAFKA_0_10_0_IV0
 from kafka_py.common.errors import (
-    CorruptRecordException,
     KafkaException,
     OffsetOutOfRangeException,
     RecordBatchTooLargeException,
@@ -43,7 +42,12 @@ from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.requests.isolation_level import IsolationLevel
 from kafka_py.log.index_entry import TimestampOffset
 from kafka_py.log.local_log import LocalLog, StorageErrors
-from kafka_py.log.log_append_info import LogAppendInfo, analyze_and_validate_records, check_given_offsets
+from kafka_py.log.log_append_info import (
+    LogAppendInfo,
+    analyze_and_validate_records,
+    check_given_offsets,
+    trim_invalid_bytes,
+)
 from kafka_py.log.log_config import LogConfig
 from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.log.log_loader import LogLoader
@@ -75,7 +79,6 @@ if TYPE_CHECKING:
 __all__ = ["CompletedTxn", "Log", "LogAppendInfo"]
 
 _INT_MAX = 2**31 - 1
-_LONG_MAX = 2**63 - 1
 _NO_TIMESTAMP = -1
 _EARLIEST_TIMESTAMP = -2  # ListOffsetRequest.EARLIEST_TIMESTAMP
 _LATEST_TIMESTAMP = -1  # ListOffsetRequest.LATEST_TIMESTAMP
@@ -321,13 +324,7 @@ class Log(KafkaMetricsGroup):
             self._local_log.check_if_memory_mapped_buffer_closed()
             updated = self.producer_state_manager.first_unstable_offset
             if updated is not None and (updated.message_offset_only or updated.message_offset < self.log_start_offset):
-                offset = max(updated.message_offset, self.log_start_offset)
-                segment = self.segments.floor_segment(offset)
-                position = None if segment is None else segment.translate_offset(offset)
-                if segment is None or position is None:
-                    updated = LogOffsetMetadata(offset)
-                else:
-                    updated = LogOffsetMetadata(offset, segment.base_offset, position.position)
+                updated = self._local_log.locate(max(updated.message_offset, self.log_start_offset))
             if updated != self.first_unstable_offset:
                 self.debug("First unstable offset updated to %s", updated)
                 self.first_unstable_offset = updated
@@ -380,21 +377,8 @@ class Log(KafkaMetricsGroup):
 
     def update_config(self, updated_keys: Collection[str], new_config: LogConfig) -> None:
         """Replace the configuration; the next append and the next retention check use it."""
-        max_diff_ms = new_config.message_timestamp_difference_max_ms
-        ages = {LogConfig.RETENTION_MS_PROP, LogConfig.MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP}
-        # one warning per topic
-        if self.topic_partition.partition == 0 and new_config.retention_ms < max_diff_ms and ages & {*updated_keys}:
-            self.warn(
-                "%s for topic %s is set to %d. It is smaller than %s's value %d. This may result in frequent log "
-                "rolling.",
-                LogConfig.RETENTION_MS_PROP,
-                self.topic_partition.topic,
-                new_config.retention_ms,
-                LogConfig.MESSAGE_TIMESTAMP_DIFFERENCE_MAX_MS_PROP,
-                max_diff_ms,
-            )
         with self.lock:
-            self._local_log.update_config(new_config)
+            self._local_log.update_config(updated_keys, new_config)
 
     def close(self) -> None:
         """Write a producer snapshot and close the files; raises KafkaStorageException."""
@@ -483,7 +467,7 @@ class Log(KafkaMetricsGroup):
         # 2. cut off a partial batch at the end
         valid_records = records
         if append_info.valid_bytes != len(records.buffer):
-            valid_records = self._trim_invalid_bytes(records, append_info)
+            valid_records = trim_invalid_bytes(records, append_info)
         local_log = self._local_log
         with self.lock:
             try:
@@ -681,16 +665,6 @@ class Log(KafkaMetricsGroup):
         self._broker_topic_stats.topic_stats(self.topic_partition.topic).bytes_rejected_rate.mark(size)
         self._broker_topic_stats.all_topics_stats.bytes_rejected_rate.mark(size)
 
-    def _trim_invalid_bytes(self, records: MemoryRecords, info: LogAppendInfo) -> MemoryRecords:
-        """The records without the partial batch at their end."""
-        valid_bytes = info.valid_bytes
-        if valid_bytes < 0:
-            raise CorruptRecordException(
-                f"Illegal length of message set {valid_bytes} Message set cannot be appended to log. Possible causes "
-                "are corrupted produce requests"
-            )
-        return MemoryRecords.readable_records(records.buffer[:valid_bytes])
-
     @property
     def high_watermark(self) -> int:
         """As last told by the replica; the log start, below which nothing is taken back, as long as there is none."""
@@ -788,10 +762,7 @@ class Log(KafkaMetricsGroup):
                 return TimestampOffset(_NO_TIMESTAMP, self.log_start_offset)
             if target_timestamp == _LATEST_TIMESTAMP:
                 return TimestampOffset(_NO_TIMESTAMP, self.log_end_offset)
-            # segments wholly below the log start, and those that compaction has left empty, cannot answer
-            segments = [s for s in self.log_segments_between(self.log_start_offset, _LONG_MAX) if s.size]
-            target = next((segment for segment in segments if segment.largest_timestamp >= target_timestamp), None)
-            return None if target is None else target.find_offset_by_timestamp(target_timestamp, self.log_start_offset)
+            return self._local_log.search_offset(target_timestamp, self.log_start_offset)
 
     def convert_to_offset_metadata(self, offset: int) -> LogOffsetMetadata | None:
         """Where `offset` lies, None if it is out of range."""
@@ -873,14 +844,6 @@ class Log(KafkaMetricsGroup):
         with self.maybe_handle_io_exception(f"Error while flushing log for {self.place} with offset {target}"):
             if target <= local_log.recovery_point:
                 return
-            if self.is_debug_enabled:
-                self.debug(
-                    "Flushing log up to offset %d, last flushed: %d,  current time: %d, unflushed: %d",
-                    target,
-                    self.last_flush_time,
-                    self._time.milliseconds(),
-                    self.unflushed_messages,
-                )
             local_log.flush(target)
             with self.lock:
                 local_log.mark_flushed(target)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import (
+    CorruptRecordException,
     InvalidRecordException,
     OffsetsOutOfOrderException,
     RecordTooLargeException,
@@ -21,12 +22,12 @@ from kafka_py.common.record.default_record_batch import (
     MAX_TIMESTAMP,
     DefaultRecordBatch,
 )
+from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.records import LOG_OVERHEAD
 from kafka_py.common.record.records_processing_stats import RecordsProcessingStats
 from kafka_py.message.compression_codec import BrokerCompressionCodec, CompressionCodec, NoCompressionCodec
 
 if TYPE_CHECKING:
-    from kafka_py.common.record.memory_records import MemoryRecords
     from kafka_py.common.topic_partition import TopicPartition
 
 _NO_TIMESTAMP = -1
@@ -174,6 +175,17 @@ def analyze_and_validate_records(
         valid_bytes_count,
         monotonic,
     )
+
+
+def trim_invalid_bytes(records: MemoryRecords, info: LogAppendInfo) -> MemoryRecords:
+    """The records without the partial batch at their end; raises CorruptRecordException."""
+    valid_bytes = info.valid_bytes
+    if valid_bytes < 0:
+        raise CorruptRecordException(
+            f"Illegal length of message set {valid_bytes} Message set cannot be appended to log. Possible causes "
+            "are corrupted produce requests"
+        )
+    return MemoryRecords.readable_records(records.buffer[:valid_bytes])
 
 
 def check_given_offsets(

@@ -56,17 +56,18 @@ class CompletedTxn(NamedTuple):
 class ValidationType:
     """How much of an append is checked against the producer's state.
 
-    REPLICATED: nothing at all, for followers, and for state rebuilt from the log. NONE: what the coordinators write;
-    only markers are checked. EPOCH_ONLY: offset commits of transactional producers, which carry no sequence. FULL:
-    produce requests.
+    REPLICATED: nothing at all, for followers, and for state rebuilt from the log. EPOCH_ONLY: what the coordinators
+    write; offset commits of transactional producers carry no sequence. FULL: produce requests.
 
     Mirrors: kafka.log.ValidationType
     Differs: REPLICATED. 1.1.1 checks markers on followers and while loading as well, where a broker that has not yet
-        forgotten a producer may refuse what the leader took: then replication stops, or the start (KAFKA-9144).
+        forgotten a producer may refuse what the leader took: then replication stops, or the start (KAFKA-9144). As
+        from 2.5 on, what a coordinator writes has its epoch checked: in 1.1.1 a producer that was fenced could still
+        commit offsets, within the transaction of its successor.
+    Left out: None -- REPLICATED
     """
 
     REPLICATED: ClassVar[ValidationType]
-    NONE: ClassVar[ValidationType]
     EPOCH_ONLY: ClassVar[ValidationType]
     FULL: ClassVar[ValidationType]
 
@@ -78,7 +79,6 @@ class ValidationType:
 
 
 ValidationType.REPLICATED = ValidationType("Replicated")
-ValidationType.NONE = ValidationType("None")
 ValidationType.EPOCH_ONLY = ValidationType("EpochOnly")
 ValidationType.FULL = ValidationType("Full")
 
@@ -301,7 +301,7 @@ class ProducerAppendInfo:
         )  # volatile: writer under Log.lock
 
     def _maybe_validate_append(self, producer_epoch: int, first_seq: int) -> None:
-        if self.validation_type is ValidationType.NONE or self.validation_type is ValidationType.REPLICATED:
+        if self.validation_type is ValidationType.REPLICATED:
             return
         self._check_producer_epoch(producer_epoch)
         if self.validation_type is ValidationType.FULL:

@@ -157,9 +157,7 @@ class ProducerStateManager(Logging):
         """Start checking an append of this producer; nothing is checked if it was appended before (`is_replicated`)."""
         if is_replicated:
             validation = ValidationType.REPLICATED
-        elif not is_from_client:
-            validation = ValidationType.NONE
-        elif self.topic_partition.topic == Topic.GROUP_METADATA_TOPIC_NAME:
+        elif not is_from_client or self.topic_partition.topic == Topic.GROUP_METADATA_TOPIC_NAME:
             validation = ValidationType.EPOCH_ONLY
         else:
             validation = ValidationType.FULL

@@ -2,7 +2,7 @@
 
 Ours, no original: where a JVM offers its beans through JMX and an agent turns them into Prometheus series, this
 thread does both. Names are those jmx_exporter makes (`jmx_rules`), so Kafka's dashboards work. Other parts of the
-broker may add pages with `add_page`.
+broker may add pages with `add_page`, and whole sites (POST, streams, files) with `add_site`.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import json
 import logging
 import math
 import sys
+import threading
 import urllib.parse
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple
 
 import prometheus_client
@@ -31,6 +33,10 @@ from kafka_py.utils.mbeans import PLATFORM_MBEAN_SERVER, MBeanServer
 DEFAULT_LISTENER = "127.0.0.1:9404"
 _PORTS_TO_TRY = 16
 _JSON = "application/json; charset=utf-8"
+_TEXT = "text/plain; charset=utf-8"
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
+MAX_BODY = 1 << 20  # bytes; of what is posted
+MAX_CONNECTIONS = 64  # answered at the same time; a thread each
 
 
 class Page(NamedTuple):
@@ -39,9 +45,30 @@ class Page(NamedTuple):
     status: int
     content_type: str
     body: bytes
+    headers: Mapping[str, str] = _NO_HEADERS
+
+
+class Stream(NamedTuple):
+    """A page without end: each chunk goes out as it comes; the iterator is closed when the reader is gone."""
+
+    content_type: str
+    chunks: Iterator[bytes]
+    headers: Mapping[str, str] = _NO_HEADERS
+    status: int = 200
+
+
+class HttpRequest(NamedTuple):
+    """What a site is asked: the names of headers are in lower case."""
+
+    method: str
+    path: str
+    query: Mapping[str, str]
+    headers: Mapping[str, str]
+    body: bytes = b""
 
 
 PageFunction = Callable[[Mapping[str, str]], Page]
+Site = Callable[[HttpRequest], Page | Stream]
 
 
 class MBeanCollector(Collector):
@@ -120,6 +147,8 @@ class MetricsExporter(Logging):
         prometheus_client.GCCollector(registry=self._prometheus)
         self._prometheus.register(MBeanCollector(server))
         self._pages: dict[str, PageFunction] = {"/": self._index, "/metrics": self._metrics, "/jmx": self._jmx}
+        self._sites: dict[str, Site] = {}
+        self._closes: list[Callable[[], object]] = []
         self._http: http.server.ThreadingHTTPServer | None = None  # volatile: startup, shutdown
         self._threads: list[KafkaThread] = []  # volatile: startup, shutdown
         self._stop = CountDownLatch(1)
@@ -132,6 +161,14 @@ class MetricsExporter(Logging):
     def add_page(self, path: str, page: PageFunction) -> None:
         """Answer this path too; the function gets the query's parameters."""
         self._pages[path] = page
+
+    def add_site(self, prefix: str, site: Site, close: Callable[[], object] | None = None) -> None:
+        """Let the site answer every path that begins with the prefix and has no page of its own; close is called when
+        nobody is answered any more.
+        """
+        self._sites[prefix] = site
+        if close is not None:
+            self._closes.append(close)
 
     def startup(self) -> None:
         """Listen, on the next free port if the wanted one is taken; OSError if sixteen in a row are."""
@@ -146,7 +183,7 @@ class MetricsExporter(Logging):
         self.info("Metrics at http://%s:%d/metrics", self._host, self.port)
 
     def _bind(self) -> http.server.ThreadingHTTPServer:
-        handler = type("Handler", (_Handler,), {"pages": self._pages})
+        handler = type("Handler", (_Handler,), {"pages": self._pages, "sites": self._sites})
         for attempt in range(_PORTS_TO_TRY):
             port = self._wanted_port + attempt if self._wanted_port else 0
             try:
@@ -164,6 +201,8 @@ class MetricsExporter(Logging):
     def shutdown(self) -> None:
         """Stop listening and end both threads."""
         self._stop.count_down()
+        for close in self._closes:
+            close()
         if self._http is not None:
             self._http.shutdown()
             self._http.server_close()
@@ -201,13 +240,37 @@ def json_page(value: Any, status: int = 200) -> Page:
 
 
 class _HttpServer(http.server.ThreadingHTTPServer):
+    """Answers so many connections at a time; who comes on top gets a 503.
+
+    Thread: kafka-py-metrics-http accepts; a thread per connection.
+    """
+
     daemon_threads = True
     allow_reuse_address = True
+    _BUSY: ClassVar[bytes] = b"HTTP/1.0 503 Service Unavailable\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+
+    def __init__(self, address: tuple[str, int], handler: type[http.server.BaseHTTPRequestHandler]) -> None:
+        super().__init__(address, handler)
+        self._places = threading.BoundedSemaphore(MAX_CONNECTIONS)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """Give the connection a thread, if there is a place."""
+        if self._places.acquire(blocking=False):
+            super().process_request(request, client_address)
+            return
+        request.setblocking(False)
+        try:
+            request.send(self._BUSY)
+        finally:
+            self.shutdown_request(request)
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         """Answer one request on a thread of its own, under a name of ours."""
         set_os_thread_name("kafka-py-metrics-request")
-        super().process_request_thread(request, client_address)
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._places.release()
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Log what went wrong with a request; a client that left before it had its answer is no news."""
@@ -217,24 +280,63 @@ class _HttpServer(http.server.ThreadingHTTPServer):
 
 
 class _Handler(http.server.BaseHTTPRequestHandler):
-    """Looks the page up and writes it."""
+    """Looks the page or the site up and writes what it answers."""
 
     pages: Mapping[str, PageFunction] = {}
+    sites: Mapping[str, Site] = {}
     timeout: ClassVar[float | None] = 30.0  # s; a silent client must not keep its thread and descriptor for ever
 
     def do_GET(self) -> None:  # the name http.server calls
         """Answer a GET."""
-        url = urllib.parse.urlsplit(self.path)
-        function = self.pages.get(url.path.rstrip("/") or "/")
-        if function is None:
-            page = Page(404, "text/plain; charset=utf-8", b"no such page\n")
+        self._answer(b"")
+
+    def do_POST(self) -> None:  # the name http.server calls
+        """Answer a POST, whose body is read whole; only sites take one."""
+        told = self.headers.get("Content-Length", "")
+        if not (told.isascii() and told.isdigit()):
+            self._write(Page(411, _TEXT, b"a POST tells the length of its body\n"))
+        elif int(told[:12]) > MAX_BODY:
+            self._write(Page(413, _TEXT, b"too much\n"))
         else:
-            page = function(dict(urllib.parse.parse_qsl(url.query)))
+            body = self.rfile.read(int(told))
+            if len(body) == int(told):
+                self._answer(body)
+
+    def _answer(self, body: bytes) -> None:
+        url = urllib.parse.urlsplit(self.path)
+        query = dict(urllib.parse.parse_qsl(url.query, keep_blank_values=True))
+        function = self.pages.get(url.path.rstrip("/") or "/") if self.command == "GET" else None
+        site = next((site for prefix, site in self.sites.items() if url.path.startswith(prefix)), None)
+        if function is not None:
+            self._write(function(query))
+        elif site is not None:
+            headers = {name.lower(): value for name, value in self.headers.items()}
+            self._write(site(HttpRequest(self.command, url.path, query, headers, body)))
+        else:
+            self._write(Page(404, _TEXT, b"no such page\n"))
+
+    def _write(self, page: Page | Stream) -> None:
         self.send_response(page.status)
         self.send_header("Content-Type", page.content_type)
-        self.send_header("Content-Length", str(len(page.body)))
-        self.end_headers()
-        self.wfile.write(page.body)
+        for name, value in page.headers.items():
+            self.send_header(name, value)
+        if isinstance(page, Page):
+            self.send_header("Content-Length", str(len(page.body)))
+            self.end_headers()
+            self.wfile.write(page.body)
+        else:
+            self._stream(page.chunks)
+
+    def _stream(self, chunks: Iterator[bytes]) -> None:
+        """Write until the reader is gone, or has taken nothing for `timeout`; then the iterator is closed."""
+        try:
+            self.end_headers()
+            for chunk in chunks:
+                self.wfile.write(chunk)
+        finally:
+            close = getattr(chunks, "close", None)
+            if close is not None:
+                close()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Nothing on the error stream: scrapes come every few seconds."""

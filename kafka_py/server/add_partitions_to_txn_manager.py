@@ -11,15 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple, Protocol, TypeAlias
 
 from kafka_py.api.api_version import KAFKA_2_5_IV0
-from kafka_py.clients.api_versions import ApiVersions
-from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
-from kafka_py.clients.network_client import NetworkClient
 from kafka_py.common.inter_broker_send_thread import InterBrokerSendThread, RequestAndCompletionHandler
 from kafka_py.common.internals.topic import Topic
-from kafka_py.common.network.channel_builders import ChannelBuilders
-from kafka_py.common.network.network_receive import NetworkReceive
-from kafka_py.common.network.selectable import Selectable
-from kafka_py.common.network.selector import Selector
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.add_partitions_to_txn_request import (
     AddPartitionsToTxnRequest,
@@ -28,6 +21,7 @@ from kafka_py.common.requests.add_partitions_to_txn_request import (
 )
 from kafka_py.common.requests.add_partitions_to_txn_response import AddPartitionsToTxnResponse
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.network_utils import build_network_client
 from kafka_py.utils.concurrent import ReentrantLock
 
 if TYPE_CHECKING:
@@ -119,39 +113,7 @@ class AddPartitionsToTxnManager(InterBrokerSendThread, KafkaMetricsGroup):
     ) -> AddPartitionsToTxnManager:
         """A manager with a client of its own for the inter-broker listener."""
         log_context = f"[AddPartitionsToTxnManager broker={config.broker_id}] "
-        channel_builder = ChannelBuilders.client_channel_builder(
-            config.inter_broker_security_protocol,
-            config,
-            config.inter_broker_listener_name,
-            config.sasl_mechanism_inter_broker_protocol,
-            time,
-        )
-        selector = Selector(
-            NetworkReceive.UNLIMITED,
-            config.connections_max_idle_ms,
-            metrics,
-            time,
-            "AddPartitionsManager-channel",
-            {},
-            channel_builder,
-            metrics_per_connection=False,
-            log_ident=log_context,
-        )
-        client = NetworkClient(
-            selector,
-            ManualMetadataUpdater(),
-            f"AddPartitionsManager-{config.broker_id}",
-            max_in_flight_requests_per_connection=1,
-            reconnect_backoff_ms=50,
-            reconnect_backoff_max=50,
-            socket_send_buffer=Selectable.USE_DEFAULT_BUFFER_SIZE,
-            socket_receive_buffer=config.socket_receive_buffer_bytes,
-            request_timeout_ms=config.request_timeout_ms,
-            time=time,
-            discover_broker_versions=False,
-            api_versions=ApiVersions(),
-            log_context=log_context,
-        )
+        client = build_network_client("AddPartitionsManager", config, metrics, time, log_context)
         return cls(config, client, metadata_cache, coordinator, time)
 
     @property

@@ -25,6 +25,7 @@ from kafka_py.common.errors import (
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_topics_request import CreateTopicsRequest
+from kafka_py.common.utils.time import Time
 from kafka_py.log.log_config import LogConfig
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.config_helper import ConfigHelper, properties
@@ -65,7 +66,12 @@ class AdminManager(KafkaMetricsGroup):
     """
 
     def __init__(
-        self, config: KafkaConfig, metrics: Metrics, metadata_cache: MetadataCache, zk_client: KafkaZkClient
+        self,
+        config: KafkaConfig,
+        metrics: Metrics,
+        metadata_cache: MetadataCache,
+        zk_client: KafkaZkClient,
+        time: Time = Time.SYSTEM,
     ) -> None:
         """Start the purgatory for topic operations."""
         self.config = config
@@ -74,7 +80,7 @@ class AdminManager(KafkaMetricsGroup):
         self.zk_client = zk_client
         self.log_ident = f"[Admin Manager on Broker {config.broker_id}]: "
         self._topic_purgatory: DelayedOperationPurgatory[DelayedOperation] = DelayedOperationPurgatory(
-            "topic", broker_id=config.broker_id
+            "topic", broker_id=config.broker_id, time=time
         )
         self._admin_zk_client = AdminZkClient(zk_client)
         self._create_topic_policy = config.get_configured_instance(

@@ -13,6 +13,7 @@ from abc import abstractmethod
 from collections.abc import Hashable, Sequence
 from typing import Generic, TypeVar
 
+from kafka_py.common.utils.time import Time
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.utils.concurrent import AtomicBoolean, AtomicInteger, ReentrantLock
 from kafka_py.utils.free_threading import FREE_THREADED
@@ -128,9 +129,11 @@ class DelayedOperationPurgatory(KafkaMetricsGroup, Generic[T]):
         purge_interval: int = 1000,
         reaper_enabled: bool = True,
         timer_enabled: bool = True,
+        time: Time = Time.SYSTEM,
     ) -> None:
+        """``time`` is the clock of the timer that is made if none is given."""
         self.purgatory_name = purgatory_name
-        self._timeout_timer = timeout_timer or SystemTimer(purgatory_name)
+        self._timeout_timer = timeout_timer or SystemTimer(purgatory_name, time=time)
         self._purge_interval = purge_interval
         self._reaper_enabled = reaper_enabled
         self._timer_enabled = timer_enabled

@@ -424,6 +424,7 @@ class KafkaApisTransactions(Logging):
             return
         self._group_coordinator.handle_txn_commit_offsets(
             commit_request.group_id,
+            commit_request.transactional_id,
             commit_request.producer_id,
             commit_request.producer_epoch,
             commit_request.member_id,

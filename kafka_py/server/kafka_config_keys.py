@@ -233,4 +233,6 @@ class KafkaConfigKeys:
     HTTP_LISTENER_PROP = "kafka.py.http.listener"
     CPU_AFFINITY_PROP = "kafka.py.cpu.affinity"
     XRAY_PROP = "kafka.py.xray"
+    XRAY_TOKEN_PROP = "kafka.py.xray.token"
+    XRAY_SCHEDULE_PROP = "kafka.py.xray.schedule"
     API_LEVEL_PROP = "kafka.py.api.level"

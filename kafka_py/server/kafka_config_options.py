@@ -294,6 +294,8 @@ class KafkaConfigOptions(K):
     # -- Ours
     http_listener: str = fixed(K.HTTP_LISTENER_PROP, STRING, "127.0.0.1:9404", None, LOW, "Where /metrics and /jmx are served; port 0 takes a free one, none serves nothing")
     cpu_affinity: str = fixed(K.CPU_AFFINITY_PROP, STRING, "auto", None, LOW, "Cores of the process: auto binds it to one while other processes leave it that and lets it go while they do not, none leaves it to the system, else a list such as 0,2-3")
-    xray: str = fixed(K.XRAY_PROP, STRING, "off", ValidString.in_("off", "on", "step"), LOW, "Live view of the broker's inside")
+    xray: str = fixed(K.XRAY_PROP, STRING, "off", ValidString.in_("off", "on", "step"), LOW, "Live view of the broker's inside: on lets it be watched, step lets its threads be held as well")
+    xray_token: Password | None = fixed(K.XRAY_TOKEN_PROP, PASSWORD, None, None, LOW, "What who holds threads must send along; none: made up at each start and written to the log")
+    xray_schedule: str = fixed(K.XRAY_SCHEDULE_PROP, STRING, "", None, LOW, "File with the order in which threads are to pass the X-ray's points; empty: any order")
     api_level: str = fixed(K.API_LEVEL_PROP, STRING, "2.5.1", ValidString.in_("1.1.1", "2.5.1"), LOW, "Release whose request versions are offered to clients")
     # fmt: on

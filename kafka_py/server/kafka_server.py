@@ -90,7 +90,7 @@ if TYPE_CHECKING:
     from kafka_py.server.controlled_shutdown_client import ControlledShutdownClient
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.kafka_request_handler import ApiRequestHandler
-    from kafka_py.xray.request_journal import RequestJournal
+    from kafka_py.xray.xray import Xray
 
 P = TypeVar("P")
 META_PROPERTIES = "meta.properties"
@@ -138,7 +138,7 @@ class KafkaServer(KafkaMetricsGroup):
     control_plane_request_processor: KafkaApis | None = None
     control_plane_request_handler_pool: KafkaRequestHandlerPool | None = None
     metrics_exporter: MetricsExporter | None = None
-    request_journal: RequestJournal | None = None
+    xray: Xray | None = None
     dynamic_config_handlers: dict[str, ConfigHandler] | None = None
     dynamic_config_manager: DynamicConfigManager | None = None
 
@@ -150,7 +150,7 @@ class KafkaServer(KafkaMetricsGroup):
     ) -> None:
         """Nothing is started yet."""
         self.config = config
-        self.time = time
+        self.time = self._time_of(time)
         self._thread_name_prefix = thread_name_prefix
         self._startup_complete = AtomicBoolean(False)  # atomic
         self._is_shutting_down = AtomicBoolean(False)  # atomic
@@ -431,7 +431,7 @@ class KafkaServer(KafkaMetricsGroup):
             self._thread_name_prefix,
         )
         self.kafka_controller.startup()
-        self.admin_manager = AdminManager(config, self.metrics, self.metadata_cache, self.zk_client)
+        self.admin_manager = AdminManager(config, self.metrics, self.metadata_cache, self.zk_client, self.time)
 
     def _start_coordinators(self) -> None:
         """Coordinators, authorizer and fetch sessions."""
@@ -476,6 +476,8 @@ class KafkaServer(KafkaMetricsGroup):
         """Handlers, dynamic configuration, and at last the network."""
         config = self.config
         assert self.socket_server is not None
+        if self.xray is not None:
+            self.xray.start()
         channel = self.socket_server.data_plane_request_channel
         self.data_plane_request_processor = self.create_kafka_apis(channel)
         self.data_plane_request_handler_pool = KafkaRequestHandlerPool(
@@ -493,7 +495,7 @@ class KafkaServer(KafkaMetricsGroup):
             self.control_plane_request_handler_pool = KafkaRequestHandlerPool(
                 config.broker_id,
                 control_channel,
-                self.control_plane_request_processor,
+                self._observed(self.control_plane_request_processor),
                 self.time,
                 1,
                 f"{ControlPlaneAcceptor.METRIC_PREFIX}RequestHandlerAvgIdlePercent",
@@ -523,15 +525,18 @@ class KafkaServer(KafkaMetricsGroup):
         self.dynamic_config_manager = DynamicConfigManager(self.zk_client, self.dynamic_config_handlers)
         self.dynamic_config_manager.startup()
 
-    def _observed(self, apis: KafkaApis) -> ApiRequestHandler:
-        """The handler as it is, or with a journal of finished requests before it (kafka.py.xray)."""
+    def _time_of(self, time: Time) -> Time:
+        """The clock as it is, or one that can stand (kafka.py.xray)."""
         if self.config.xray == "off":
-            return apis
-        from kafka_py.xray.request_journal import RequestJournal  # only a watched broker needs it
+            return time
+        from kafka_py.xray.xray import Xray  # only a watched broker needs it
 
-        self.request_journal = RequestJournal()
-        self.request_journal.start()
-        return self.request_journal.observe(apis)
+        self.xray = Xray(self.config, time)
+        return self.xray.time
+
+    def _observed(self, apis: KafkaApis) -> ApiRequestHandler:
+        """The handler as it is, or with the X-ray before it (kafka.py.xray)."""
+        return apis if self.xray is None else self.xray.observe(apis)
 
     def _start_metrics_exporter(self) -> None:
         """Serve /metrics and /jmx; a broker that cannot is still a broker."""
@@ -543,9 +548,14 @@ class KafkaServer(KafkaMetricsGroup):
 
         try:
             self.metrics_exporter = MetricsExporter(listener)
-            if self.request_journal is not None:
-                self.metrics_exporter.add_page("/xray/requests", self.request_journal.page)
+            pages = None
+            if self.xray is not None:
+                from kafka_py.xray.pages import XrayPages  # only a watched broker has them
+
+                pages = XrayPages.install(self, self.metrics_exporter, listener)
             self.metrics_exporter.startup()
+            if pages is not None:
+                pages.announce(self.metrics_exporter.port)
         except ValueError as e:
             raise ConfigException(self.config.HTTP_LISTENER_PROP, listener, "Expected host:port or none") from e
         except OSError as e:
@@ -720,6 +730,8 @@ class KafkaServer(KafkaMetricsGroup):
                 raise IllegalStateException("Kafka server is still starting up, cannot shut down!")
             # The latch is looked at first because it is changed last: two callers cannot both get in.
             if self._shutdown_latch.get_count() > 0 and self._is_shutting_down.compare_and_set(False, True):
+                # who is held could not stop
+                self._stop(self.xray, lambda part: part.close())
                 self._limit_waits_for_zookeeper(self.config.zk_connection_timeout_ms)
                 core_utils.swallow(self._controlled_shutdown, self)
                 self.broker_state.new_state(BrokerShuttingDown)

@@ -65,6 +65,7 @@ if TYPE_CHECKING:
     from kafka_py.common.utils.time import Time
     from kafka_py.log.log import Log
     from kafka_py.log.log_manager import LogManager
+    from kafka_py.log.verification_guard import VerificationGuard
     from kafka_py.server.broker_topic_stats import BrokerTopicStats
     from kafka_py.server.checkpoints.offset_checkpoint_file import OffsetCheckpointFile
     from kafka_py.server.fetch_params import FetchParams
@@ -172,6 +173,7 @@ class ReplicaManager(KafkaMetricsGroup):
                 "Produce",
                 broker_id=config.broker_id,
                 purge_interval=config.producer_purgatory_purge_interval_requests,
+                time=time,
             )
         )
         self.delayed_fetch_purgatory: DelayedOperationPurgatory[DelayedFetch] = (
@@ -181,6 +183,7 @@ class ReplicaManager(KafkaMetricsGroup):
                 "Fetch",
                 broker_id=config.broker_id,
                 purge_interval=config.fetch_purgatory_purge_interval_requests,
+                time=time,
             )
         )
         self.delayed_delete_records_purgatory: DelayedOperationPurgatory[DelayedOperation] = (
@@ -190,6 +193,7 @@ class ReplicaManager(KafkaMetricsGroup):
                 "DeleteRecords",
                 broker_id=config.broker_id,
                 purge_interval=config.delete_records_purgatory_purge_interval_requests,
+                time=time,
             )
         )
         self._partitions = HostedPartitions(config.broker_id, lambda tp: Partition(tp.topic, tp.partition, time, self))
@@ -567,6 +571,26 @@ class ReplicaManager(KafkaMetricsGroup):
     def is_valid_required_acks(required_acks: int) -> bool:
         """True for -1, 0 and 1."""
         return required_acks in _VALID_ACKS
+
+    def maybe_start_transaction_verification_for_partition(
+        self,
+        topic_partition: TopicPartition,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        callback: Callable[[Errors, VerificationGuard | None], None],
+    ) -> None:
+        """Call with what stands against a write of that transaction, or NONE, and the guard to append it with.
+
+        None is the guard where no transactions are verified. See TransactionVerification.verify_partition [3.7.1].
+        """
+        if self.transaction_verification is None:
+            callback(_NONE, None)
+            return
+        self.transaction_verification.verify_partition(
+            topic_partition, transactional_id, producer_id, producer_epoch, base_sequence, callback
+        )
 
     def append_to_local_log(
         self,

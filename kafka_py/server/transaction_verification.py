@@ -1,11 +1,13 @@
 """Before a transaction begins in a partition its coordinator has to say that the partition belongs to it (KIP-890).
 
+So it is for produced records (verify) and for offsets that are committed in a transaction (verify_partition).
+
 A producer's AddPartitionsToTxn and Produce travel on different connections, and either may be late. In Kafka 1.1.1 a
 batch that comes when its transaction is over opens another one that no coordinator knows of, and readers of committed
 records wait at it for ever; or it becomes part of the producer's next transaction (KAFKA-14402).
 
 Mirrors: core/src/main/scala/kafka/server/ReplicaManager.scala @ 3.7.1 (appendRecords,
-         partitionEntriesForVerification)
+         partitionEntriesForVerification, maybeStartTransactionVerificationForPartition)
 Read next: add_partitions_to_txn_manager.py; log/verification_guard.py
 """
 
@@ -45,7 +47,7 @@ _RETRIABLE = frozenset(
 
 
 class TransactionVerification:
-    """Has the partitions of a transactional Produce verified, those of them in which the transaction is not open yet.
+    """Has partitions verified that a transaction writes to, those of them in which it is not open yet.
 
     Thread:  request handlers, those that take the callbacks included.
     """
@@ -100,6 +102,41 @@ class TransactionVerification:
             producer_id,
             producer_epoch,
             unverified,
+            KafkaRequestHandler.wrap_async_callback(answered, RequestLocal.NO_CACHING),
+        )
+
+    def verify_partition(
+        self,
+        topic_partition: TopicPartition,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        base_sequence: int,
+        callback: Callable[[Errors, VerificationGuard], None],
+    ) -> None:
+        """Call `callback` with what stands against a write to the partition, or NONE, and the guard to show with it.
+
+        At once if nothing has to be asked; else on a request handler, when the answer is there.
+        """
+        try:
+            guard = self._partition_of(topic_partition).maybe_start_transaction_verification(
+                producer_id, base_sequence, producer_epoch
+            )
+        except ApiException as e:
+            callback(Errors.for_exception(e), VerificationGuard.SENTINEL)
+            return
+        if guard == VerificationGuard.SENTINEL:
+            callback(Errors.NONE, guard)
+            return
+
+        def answered(request_local: RequestLocal, errors: dict[TopicPartition, Errors]) -> None:
+            callback(errors.get(topic_partition, Errors.NONE), guard)
+
+        self._add_partitions_to_txn_manager.verify_transaction(
+            transactional_id,
+            producer_id,
+            producer_epoch,
+            [topic_partition],
             KafkaRequestHandler.wrap_async_callback(answered, RequestLocal.NO_CACHING),
         )
 

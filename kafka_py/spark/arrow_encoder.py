@@ -25,7 +25,7 @@ from kafka_py.common.record.default_record_batch import DefaultRecordBatch
 from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.utils.byte_utils import ByteUtils
 from kafka_py.spark.arrow_codecs import deflate
-from kafka_py.spark.batch_headers import HEADER_SIZE, TIMESTAMP_TYPE_BIT
+from kafka_py.spark.batch_headers import HEADER_SIZE, TIMESTAMP_TYPE_BIT, TRANSACTIONAL_BIT
 
 Int64 = npt.NDArray[np.int64]
 Longs = npt.NDArray[np.uint64]
@@ -91,6 +91,7 @@ class RecordBatchEncoder:
         producer_id: int = RecordBatch.NO_PRODUCER_ID,
         producer_epoch: int = RecordBatch.NO_PRODUCER_EPOCH,
         base_sequence: int = RecordBatch.NO_SEQUENCE,
+        is_transactional: bool = False,
     ) -> None:
         """Raises ValueError for an unknown codec or a batch size that is not positive."""
         if batch_size <= 0:
@@ -101,6 +102,7 @@ class RecordBatchEncoder:
         self._producer_id = producer_id
         self._producer_epoch = producer_epoch
         self._base_sequence = base_sequence
+        self._flags = TRANSACTIONAL_BIT if is_transactional else 0
 
     def encode(self, table: pa.Table | pa.RecordBatch, base_offset: int | None = None) -> bytes:
         """All batches behind one another, as a file or a Produce request has them. Raises as encode_batches does."""
@@ -210,7 +212,7 @@ class RecordBatchEncoder:
         for at, (base, last, first_timestamp, max_timestamp, time_type, count) in enumerate(fields):
             body = deflate(self._codec, data[edges[at] : edges[at + 1]])
             behind_crc = _BEHIND_CRC.pack(
-                self._codec | time_type,
+                self._codec | time_type | self._flags,
                 last - base,
                 first_timestamp,
                 max_timestamp,

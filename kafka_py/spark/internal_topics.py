@@ -21,6 +21,7 @@ import pyarrow as pa
 from kafka_py.clients.consumer.internals.consumer_protocol import ConsumerProtocol
 from kafka_py.common.errors import KafkaException
 from kafka_py.common.internals.topic import Topic
+from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.coordinator.group.group_metadata_records import (
     CURRENT_GROUP_KEY_SCHEMA_VERSION,
@@ -419,6 +420,17 @@ def _frame(
 ) -> DataFrame:
     tasks = [RowsTask(newest, rows, arguments, schema) for newest in newest_records_of(log_dirs, topic)]
     return frame_of(spark, tasks, schema)
+
+
+def committed_offsets_of(log_dirs: str, group: str) -> dict[TopicPartition, int]:
+    """What a group has committed, as far as the files tell. Raises ValueError when there are no such directories."""
+    now = Time.SYSTEM.milliseconds()
+    return {
+        TopicPartition(topic, partition): offset
+        for newest in newest_records_of(log_dirs, Topic.GROUP_METADATA_TOPIC_NAME)
+        for name, topic, partition, offset, *_ in consumer_offset_rows(newest.items(), now)
+        if name == group
+    }
 
 
 def newest_records_of(log_dirs: str, topic: str) -> list[NewestRecordsOf]:

@@ -78,6 +78,13 @@ class SpecificOffsetRangeLimit(KafkaOffsetRangeLimit):
 
 
 @dataclass(frozen=True)
+class CommittedOffsetRangeLimit(KafkaOffsetRangeLimit):
+    """Where a group has committed; the first record of a partition of which it has not. Ours."""
+
+    group: str
+
+
+@dataclass(frozen=True)
 class SpecificTimestampRangeLimit(KafkaOffsetRangeLimit):
     """A time (ms) for each partition: the first record that is not older.
 
@@ -374,9 +381,12 @@ class KafkaOffsetReader(Logging):
         fail_on_data_loss: bool = True,
         num_retries: int = 3,
         retry_interval_ms: int = 1000,
+        committed_offsets: Callable[[str], Mapping[TopicPartition, int]] = lambda group: {},
         time: Time = Time.SYSTEM,
     ) -> None:
+        """``committed_offsets`` gives what a group has committed."""
         self._strategy = strategy
+        self._committed_offsets = committed_offsets
         self._transport = transport
         self._read_committed = read_committed
         self._fail_on_data_loss = fail_on_data_loss
@@ -531,11 +541,23 @@ class KafkaOffsetReader(Logging):
         if isinstance(limit, GlobalTimestampRangeLimit):
             strategy = limit.strategy if is_starting_offsets else StrategyOnNoMatchStartingOffset.LATEST
             return {tp: self._since(tp, limit.timestamp, strategy, offsets) for tp, offsets in assigned.items()}
+        if isinstance(limit, CommittedOffsetRangeLimit):
+            committed = self._committed_offsets(limit.group)
+            return {tp: self._committed(tp, committed.get(tp), limit.group, assigned[tp]) for tp in assigned}
         if isinstance(limit, EarliestOffsetRangeLimit):
             return {tp: offsets.log_start_offset for tp, offsets in assigned.items()}
         if isinstance(limit, UnsafeEndOffsetRangeLimit):
             return {tp: offsets.log_end_offset for tp, offsets in assigned.items()}
         return {tp: self._latest(offsets) for tp, offsets in assigned.items()}
+
+    def _committed(self, tp: TopicPartition, offset: int | None, group: str, offsets: PartitionOffsets) -> int:
+        if offset is None:
+            self.info("Group %s has not committed for %s, which is read from its beginning", group, tp)
+            return offsets.log_start_offset
+        latest = self._latest(offsets)
+        if offset > latest:  # the checkpoint of the high watermark is some seconds old, or records were lost
+            self.warn("Group %s has committed %d for %s, which ends at %d, it seems", group, offset, tp, latest)
+        return min(offset, latest)
 
     def _known_or_special(self, offset: int, offsets: PartitionOffsets) -> int:
         if offset == KafkaOffsetRangeLimit.EARLIEST:

@@ -20,11 +20,14 @@ from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.spark.broker_client import BrokerClient
+from kafka_py.spark.coordinator_client import CoordinatorClient
 from kafka_py.spark.fetch_transport import ConsumerSettings, FetchTransport
 from kafka_py.spark.file_transport import BROKER, CHECKPOINT, LOG, FileTransport
+from kafka_py.spark.internal_topics import committed_offsets_of
 from kafka_py.spark.layout import LogDirs
 from kafka_py.spark.offsets import (
     STRATEGIES,
+    CommittedOffsetRangeLimit,
     ConsumerStrategy,
     EarliestOffsetRangeLimit,
     GlobalTimestampRangeLimit,
@@ -45,6 +48,7 @@ from kafka_py.utils.logging import Logging
 
 DEFAULT_MAX_TRIGGER_DELAY = "15m"
 LEADER, MAX_HIGH_WATERMARK = "leader", "max-hw"
+COMMITTED = "committed"
 READ_UNCOMMITTED, READ_COMMITTED = "read_uncommitted", "read_committed"
 BOOTSTRAP_SERVERS, ZOOKEEPER_CONNECT = "kafka.bootstrap.servers", "kafka.zookeeper.connect"
 _SEE_DOCS = f"{', '.join(STRATEGIES)}. See the docs for more details."
@@ -152,8 +156,19 @@ class KafkaSourceOptions(Logging):
             fail_on_data_loss=self.fail_on_data_loss,
             num_retries=self._num_retries,
             retry_interval_ms=self._retry_interval_ms,
+            committed_offsets=self._committed_offsets,
             time=time,
         )
+
+    def _committed_offsets(self, group: str) -> dict[TopicPartition, int]:
+        """What the group's coordinator says, or, where no broker is known, what is in the files."""
+        if BOOTSTRAP_SERVERS not in self.given:
+            return committed_offsets_of(self._text("logDirs") or self._text("path") or "", group)
+        client = CoordinatorClient(ConsumerSettings.of(self.consumer_options).client)
+        try:
+            return {tp: committed.offset for tp, committed in client.committed(group).items()}
+        finally:
+            client.close()
 
     def read_options(self, columns: Sequence[str]) -> ReadOptions:
         """What the tasks need to know."""
@@ -211,10 +226,11 @@ class KafkaSourceOptions(Logging):
         for name, text in _REFUSED.items():
             if f"kafka.{name}" in self.given:
                 raise ValueError(text)
-        ignored = [name for name in self.given if name.startswith(_FOR_CONSUMERS_ONLY)]
+        used = {"kafka.group.id"} if self._starts_where_committed() else set()
+        ignored = [name for name in self.given if name.startswith(_FOR_CONSUMERS_ONLY) and name not in used]
         if ignored and self._has_files():
             self.warn("Options without a meaning for files are ignored: %s", ", ".join(sorted(ignored)))
-        elif "kafka.group.id" in self.given:
+        elif "kafka.group.id" in self.given and not self._starts_where_committed():
             self.warn("Option kafka.group.id is ignored: no consumer group is joined")
         unknown = [name for name in self.given if name not in _KNOWN and not name.startswith("kafka.")]
         if unknown:
@@ -239,9 +255,22 @@ class KafkaSourceOptions(Logging):
             return LatestOffsetRangeLimit()
         if text.lower() == "earliest":
             return EarliestOffsetRangeLimit()
+        if text.lower() == COMMITTED and which == "starting":
+            return self._committed_limit()
         if text.lower() == "unsafe-end" and which == "ending":
             return UnsafeEndOffsetRangeLimit()
         return SpecificOffsetRangeLimit(JsonUtils.partition_offsets(text))
+
+    def _starts_where_committed(self) -> bool:
+        return (self._text("startingOffsets") or "").lower() == COMMITTED
+
+    def _committed_limit(self) -> CommittedOffsetRangeLimit:
+        group = self._text("kafka.group.id")
+        if not group:
+            raise ValueError(f"startingOffsets '{COMMITTED}' needs 'kafka.group.id': the group that has committed")
+        if BOOTSTRAP_SERVERS not in self.given and not (self._text("logDirs") or self._text("path")):
+            raise ValueError(f"startingOffsets '{COMMITTED}' needs '{BOOTSTRAP_SERVERS}' or 'logDirs'")
+        return CommittedOffsetRangeLimit(group)
 
     def _check_limits(self) -> None:
         if self.streaming:

@@ -28,6 +28,7 @@ from kafka_py.common.errors import (
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.record.record_batch import RecordBatch
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.init_producer_id_response import InitProducerIdResponse
 from kafka_py.common.requests.produce_request import ProduceRequest
@@ -36,6 +37,7 @@ from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.spark.arrow_encoder import RecordBatchEncoder
 from kafka_py.spark.broker_client import PASSING, BrokerClient, ClientSettings, Question
+from kafka_py.spark.transactions import DEFAULT_TRANSACTION_TIMEOUT_MS, TaskTransaction, TransactionSettings
 from kafka_py.utils.logging import Logging
 
 T = TypeVar("T")
@@ -61,6 +63,7 @@ class ProducerSettings(NamedTuple):
     max_block_ms: int = 60_000
     retries: int = 0x7FFFFFFF
     retry_backoff_ms: int = 100
+    transaction: TransactionSettings | None = None
 
     @classmethod
     def of(cls, properties: Mapping[str, str]) -> ProducerSettings:
@@ -96,7 +99,22 @@ class ProducerSettings(NamedTuple):
             max_block_ms=number("max.block.ms", defaults.max_block_ms),
             retries=number("retries", defaults.retries),
             retry_backoff_ms=number("retry.backoff.ms", defaults.retry_backoff_ms),
+            transaction=cls._transaction(properties, idempotent, number("max.block.ms", defaults.max_block_ms)),
         )
+
+    @staticmethod
+    def _transaction(properties: Mapping[str, str], idempotent: bool, max_block_ms: int) -> TransactionSettings | None:
+        prefix = properties.get("transactional.id")
+        if prefix is None:
+            return None
+        if not prefix or " " in prefix:
+            raise ValueError("kafka.transactional.id must be a name without spaces")
+        if not idempotent:
+            raise ValueError("Cannot set a kafka.transactional.id without also enabling idempotence.")
+        timeout_ms = int(properties.get("transaction.timeout.ms", DEFAULT_TRANSACTION_TIMEOUT_MS))
+        if timeout_ms <= 0:
+            raise ValueError("kafka.transaction.timeout.ms must be positive")
+        return TransactionSettings(prefix, timeout_ms, max_block_ms)
 
 
 class Acknowledged(NamedTuple):
@@ -133,10 +151,15 @@ class KafkaProducer(Logging):
     """
 
     def __init__(
-        self, settings: ProducerSettings, client: BrokerClient | None = None, time: Time = Time.SYSTEM
+        self,
+        settings: ProducerSettings,
+        client: BrokerClient | None = None,
+        time: Time = Time.SYSTEM,
+        transaction: TaskTransaction | None = None,
     ) -> None:
         """Connects only when there is something to send."""
         self._settings = settings
+        self._transaction = transaction
         self._client = BrokerClient(settings.client, time) if client is None else client
         self._time = time
         self._leaders: dict[TopicPartition, Node] = {}
@@ -250,6 +273,7 @@ class KafkaProducer(Logging):
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=sequence,
+            is_transactional=self._transaction is not None,
         )
         queue = self._queues.setdefault(tp, deque())
         now = self._time.milliseconds()
@@ -267,7 +291,11 @@ class KafkaProducer(Logging):
         if not self._settings.idempotent:
             return -1, -1
         if self._producer is None:
-            self._producer = self._until_it_passes(self._ask_for_producer_id)
+            self._producer = (
+                self._until_it_passes(self._ask_for_producer_id)
+                if self._transaction is None
+                else self._transaction.producer_id_and_epoch
+            )
         return self._producer
 
     def _ask_for_producer_id(self) -> tuple[int, int]:
@@ -296,8 +324,16 @@ class KafkaProducer(Logging):
                 by_leader.setdefault(leader, []).append(batch)
         for leader, batches in by_leader.items():
             records = {batch.topic_partition: MemoryRecords.readable_records(batch.data) for batch in batches}
-            request = ProduceRequest.Builder.for_current_magic(
-                self._settings.acks, self._settings.client.request_timeout_ms, records
+            transactional_id = None
+            if self._transaction is not None:
+                self._transaction.require(records)
+                transactional_id = self._transaction.transactional_id
+            request = ProduceRequest.Builder.for_magic(
+                RecordBatch.CURRENT_MAGIC_VALUE,
+                self._settings.acks,
+                self._settings.client.request_timeout_ms,
+                records,
+                transactional_id,
             )
             try:
                 self._in_flight[leader] = self._client.start(leader, request), batches

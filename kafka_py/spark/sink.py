@@ -10,22 +10,25 @@ Every record is written at least once, as with Spark's sink: a task whose result
 records again. Within one run of a task nothing is written twice (unless kafka.enable.idempotence is false), and a task
 with a record that could not be delivered fails.
 
-For exactly once, which needs the broker's transactions: each task's commit message says what it wrote where, under
-which producer id. All tasks would write in one transaction, and ``commit`` end it, storing the batch's number as the
-metadata of a group's offsets, where a restarted query finds how far it came.
+With kafka.transactional.id, which Spark's sink refuses, consumers that read committed records find each row exactly
+once: tasks leave their transactions open, and ``commit`` ends them all, for a streaming query after it has written down
+which these are (transactions.py). Without a query, as of ``df.write``, that holds unless the driver dies in the middle
+of its commit.
 
 Mirrors: connector/kafka-0-10-sql: KafkaWriter, KafkaWriteTask, KafkaBatchWrite, KafkaStreamingWrite of Spark 4
-Read next: producer.py, partitioner.py
+Read next: producer.py, partitioner.py, transactions.py
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+import contextlib
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark import TaskContext
 from pyspark.sql.datasource import (
     DataSourceArrowWriter,
     DataSourceStreamArrowWriter,
@@ -47,9 +50,19 @@ from kafka_py.clients.client_utils import BOOTSTRAP_SERVERS_CONFIG
 from kafka_py.common.utils.time import Time
 from kafka_py.spark.partitioner import partitions_of
 from kafka_py.spark.producer import Acknowledged, KafkaProducer, ProducerSettings
+from kafka_py.spark.transactions import (
+    ENDED_OTHERWISE,
+    Decision,
+    OpenTransaction,
+    TaskTransaction,
+    TransactionClient,
+    places_for,
+)
 
 TOPIC_OPTION = "topic"
 _PREFIX = "kafka."
+# local properties of the tasks of a streaming query, in Spark's names
+_QUERY_ID, _BATCH_ID = "sql.streaming.queryId", "streaming.sql.batchId"
 _HEADERS = ArrayType(StructType([StructField("key", StringType()), StructField("value", BinaryType())]))
 _COLUMNS: dict[str, tuple[DataType, ...]] = {
     "topic": (StringType(),),
@@ -65,12 +78,16 @@ _COLUMNS: dict[str, tuple[DataType, ...]] = {
 class KafkaWriterCommitMessage(WriterCommitMessage):
     """What one task wrote: topic -> partition -> offsets, and the producer it wrote as ((-1, -1) if not idempotent).
 
+    With transactions also the one that waits for its end (None if nothing was written), and the query's id.
+
     Mirrors: org.apache.spark.sql.kafka010.KafkaDataWriterCommitMessage (which is empty)
     """
 
     offsets: dict[str, dict[int, Acknowledged]] = field(default_factory=dict)
     producer_id: int = -1
     producer_epoch: int = -1
+    transaction: OpenTransaction | None = None
+    query: str = ""
 
 
 class KafkaWriter:
@@ -108,8 +125,6 @@ class KafkaWriter:
                     f"Kafka option '{name}' is not supported as {name.partition('.')[0]}s are serialized with "
                     "ByteArraySerializer."
                 )
-        if "transactional.id" in properties:
-            raise ValueError("Kafka option 'transactional.id' is not supported: records are written at least once")
         if BOOTSTRAP_SERVERS_CONFIG not in properties:
             option = f"{_PREFIX}{BOOTSTRAP_SERVERS_CONFIG}"
             raise ValueError(f"Option '{option}' must be specified for configuring Kafka producer")
@@ -130,15 +145,63 @@ class KafkaWrite:
 
     def write(self, iterator: Iterator[pa.RecordBatch]) -> KafkaWriterCommitMessage:
         """Runs in an executor: deliver all rows of a task. Raises what KafkaWriteTask.execute raises."""
-        task = KafkaWriteTask(self._topic, KafkaProducer(self._settings))
+        if self._settings.transaction is None:
+            return self._execute(iterator, None)
+        context = TaskContext.get()
+        assert context is not None, "rows are written by tasks"
+        query = context.getLocalProperty(_QUERY_ID) or ""
+        with self._transactions() as client:
+            batch = context.getLocalProperty(_BATCH_ID)
+            if query and batch is not None and is_decided(client.decided(query), int(batch)):
+                return KafkaWriterCommitMessage(query=query)
+            task = context.partitionId()
+            transaction = TaskTransaction(client, task, self._settings.transaction.id_of(task))
+            message = self._execute(iterator, transaction)
+            return replace(message, transaction=transaction.left_open(), query=query)
+
+    def _execute(
+        self, iterator: Iterator[pa.RecordBatch], transaction: TaskTransaction | None
+    ) -> KafkaWriterCommitMessage:
+        task = KafkaWriteTask(self._topic, KafkaProducer(self._settings, transaction=transaction))
         try:
             return task.execute(iterator)
         finally:
             task.close()
 
+    @contextlib.contextmanager
+    def _transactions(self) -> Iterator[TransactionClient]:
+        assert self._settings.transaction is not None
+        client = TransactionClient(self._settings.transaction, self._settings.client)
+        try:
+            yield client
+        finally:
+            client.close()
+
+    def _end(self, messages: Iterable[WriterCommitMessage | None], commit: bool) -> None:
+        """End what tasks have left open. Raises what ended a transaction otherwise, if it was to be committed."""
+        left = [told.transaction for told in _written(messages) if told.transaction is not None]
+        if not left:
+            return
+        with self._transactions() as client:
+            for transaction in left:
+                # one that is to be aborted may be it already: somebody fenced its producer, or it took too long
+                with contextlib.suppress(*(() if commit else ENDED_OTHERWISE)):
+                    client.end(transaction, commit)
+
+
+def _written(messages: Iterable[WriterCommitMessage | None]) -> list[KafkaWriterCommitMessage]:
+    """The messages of tasks that came to their end."""
+    return [message for message in messages if isinstance(message, KafkaWriterCommitMessage)]
+
+
+def is_decided(decision: Decision | None, batch: int) -> bool:
+    """Whether a batch has nothing to write any more: it, or a later one, is committed."""
+    return decision is not None and decision.batch >= batch
+
 
 class KafkaBatchWrite(KafkaWrite, DataSourceArrowWriter):
-    """The writer of ``df.write``; has nothing to commit, since what is acknowledged can be read, and nothing to abort.
+    """The writer of ``df.write``; without transactions there is nothing to commit, as what is acknowledged can be read,
+    and nothing to abort.
 
     Mirrors: org.apache.spark.sql.kafka010.KafkaBatchWrite
     """
@@ -149,12 +212,58 @@ class KafkaBatchWrite(KafkaWrite, DataSourceArrowWriter):
             raise ValueError("Save mode overwrite not allowed for Kafka. The allowed save mode is append.")
         super().__init__(options, schema)
 
+    def commit(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Runs in the driver when all tasks have ended: their records can be read from now on."""
+        self._end(messages, True)
+
+    def abort(self, messages: list[WriterCommitMessage | None]) -> None:
+        """Runs in the driver when a task or the commit has failed."""
+        self._end(messages, False)
+
 
 class KafkaStreamingWrite(KafkaWrite, DataSourceStreamArrowWriter):
     """The writer of ``df.writeStream``; in mode complete every result is appended as a whole, as with Spark's sink.
 
     Mirrors: org.apache.spark.sql.kafka010.KafkaStreamingWrite
     """
+
+    def commit(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
+        """Runs in the driver when all tasks have ended, and again if it died before Spark had noted the batch.
+
+        Raises TransactionLostError, and ProducerFencedException while nothing has been decided yet.
+        """
+        told = _written(messages)
+        if self._settings.transaction is None or not told:
+            return
+        with self._transactions() as client:
+            decision = client.decided(told[0].query)
+            if not is_decided(decision, batchId):
+                decision = self._decide(client, told, batchId)
+            if decision is not None and decision.batch == batchId:
+                client.commit_all(decision)
+
+    def _decide(
+        self, client: TransactionClient, told: Sequence[KafkaWriterCommitMessage], batch: int
+    ) -> Decision | None:
+        """From here on the batch is written, whatever happens; None if it is empty."""
+        left = tuple(message.transaction for message in told if message.transaction is not None)
+        if not left:
+            return None
+        for transaction in left:
+            client.add_partitions(transaction, transaction.partitions)  # they are in it: is it still open?
+        decision = Decision(told[0].query, batch, left)
+        client.decide(decision, places_for(message.offsets for message in told))
+        return decision
+
+    def abort(self, messages: list[WriterCommitMessage | None], batchId: int) -> None:  # noqa: N803  Spark's name
+        """Runs in the driver when a task has failed, or the commit: what was decided is left to the next run."""
+        told = _written(messages)
+        if self._settings.transaction is None or not told:
+            return
+        with self._transactions() as client:
+            if is_decided(client.decided(told[0].query), batchId):
+                return
+        self._end(messages, False)
 
 
 class KafkaWriteTask:

@@ -29,6 +29,8 @@ METRICS = re.compile(r"Metrics at http://[^:]+:(\d+)")
 ZOOKEEPER_LISTENING = re.compile(r"binding to port \S*?:(\d+)")
 # Metadata, version 1, of no topic: size, key, version, correlation id, no client id, no topic.
 _METADATA_REQUEST = struct.pack(">ihhihi", 14, 3, 1, 0, -1, 0)
+# The name of the listener for the other brokers, where there is one of its own.
+INTERNAL = "INTERNAL"
 START_TIMEOUT_S = 60
 STOP_TIMEOUT_S = 60
 
@@ -124,7 +126,9 @@ class LocalBroker:
         self.home = home
         self.properties = dict(properties)
         self.port = 0  # thread: of its owner
+        self.internal_port = 0  # thread: of its owner
         self.metrics_port = 0  # thread: of its owner
+        self._since = 0  # thread: of its owner
         self._process: LocalProcess | None = None  # thread: of its owner
         home.mkdir(parents=True, exist_ok=True)
 
@@ -142,6 +146,10 @@ class LocalBroker:
         return self.home / "logs"
 
     @property
+    def was_started(self) -> bool:
+        return self._process is not None
+
+    @property
     def process(self) -> LocalProcess:
         """The running (or last) process; RuntimeError before the first start."""
         if self._process is None:
@@ -150,21 +158,34 @@ class LocalBroker:
 
     def start(self, environment: Mapping[str, str] | None = None) -> LocalBroker:
         """Start the broker and wait until it serves. Ports it got by chance are kept for its next start."""
+        self.begin(environment)
+        self.wait_until_it_serves()
+        self.wait_until_it_knows(1)
+        return self
+
+    def begin(self, environment: Mapping[str, str] | None = None) -> None:
+        """Start the process, and wait for nothing."""
         path = self.home / "server.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
-        since = len(self._process.text()) if self._process is not None else 0
+        self._since = len(self._process.text()) if self._process is not None else 0
         command = [*HERE.command_line("kafka-server-start"), str(path)]
         env = {"LOG_DIR": str(self.logs), **(environment or {})}
         self._process = LocalProcess(f"broker-{self.id}", command, self.home, env)
-        self._process.wait_for(STARTED, since)
-        self.port = int(self._process.wait_for(LISTENING, since)[1])
-        found = METRICS.search(self._process.text(), since)
+
+    def wait_until_it_serves(self) -> None:
+        """Wait until it says so, and remember its ports. Raises RuntimeError when it ends before."""
+        process, since = self.process, self._since
+        process.wait_for(STARTED, since)
+        self.port, *others = (int(found[1]) for found in LISTENING.finditer(process.text(), since))
+        listeners = f"PLAINTEXT://127.0.0.1:{self.port}"
+        if INTERNAL in self.properties["listeners"]:
+            self.internal_port = others[0]
+            listeners += f",{INTERNAL}://127.0.0.1:{self.internal_port}"
+        self.properties["listeners"] = listeners
+        found = METRICS.search(process.text(), since)
         self.metrics_port = int(found[1]) if found else 0
         if found:
             self.properties["kafka.py.http.listener"] = f"127.0.0.1:{self.metrics_port}"
-        self.properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
-        self.wait_until_it_knows(1)
-        return self
 
     def wait_until_it_knows(self, count: int) -> None:
         """Wait until the controller has told it of `count` brokers; RuntimeError when it ends or the time is up.
@@ -248,15 +269,21 @@ class LocalCluster:
         try:
             if not self.zookeeper_connect:
                 self.start_zookeeper()
+            for broker in self.brokers:  # all at once: most of a start is one processor's work
+                broker.properties["zookeeper.connect"] = self._zookeeper_connect_of(broker)
+                broker.begin()
             for broker in self.brokers:
-                broker.properties["zookeeper.connect"] = self.zookeeper_connect
-                broker.start()
+                broker.wait_until_it_serves()
             for broker in self.brokers:
                 broker.wait_until_it_knows(len(self.brokers))
         except BaseException:
             self.close()
             raise
         return self
+
+    def _zookeeper_connect_of(self, broker: LocalBroker) -> str:
+        """Where a broker finds ZooKeeper."""
+        return self.zookeeper_connect
 
     def start_zookeeper(self, port: int = 0) -> None:
         """Start ZooKeeper on the port (0 = any free one) over the cluster's own data directory."""
@@ -276,8 +303,8 @@ class LocalCluster:
     def close(self) -> None:
         """Stop everything, brokers first, and remove the directory if it was a temporary one."""
         for broker in self.brokers:
-            if broker._process is not None and broker._process.is_running:
-                broker._process.stop()
+            if broker.was_started and broker.process.is_running:
+                broker.process.stop()
         if self.zookeeper is not None:
             self.zookeeper.stop()
         if self._temporary:

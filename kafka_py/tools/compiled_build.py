@@ -30,6 +30,7 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # What a small produce request runs through, and the base classes of that; the rest gains too little.
 MODULES = (
+    "kafka_py.cluster.delayed_operations",
     "kafka_py.cluster.partition",
     "kafka_py.cluster.replica",
     "kafka_py.common.internals.topic",
@@ -53,6 +54,7 @@ MODULES = (
     "kafka_py.common.record.file_channel",
     "kafka_py.common.record.file_records",
     "kafka_py.common.record.memory_records",
+    "kafka_py.common.record.memory_records_builder",
     "kafka_py.common.record.mutable_record_batch",
     "kafka_py.common.record.record_batch",
     "kafka_py.common.record.record_walker",
@@ -68,6 +70,14 @@ MODULES = (
     "kafka_py.common.requests.request_context",
     "kafka_py.common.requests.request_header",
     "kafka_py.common.utils.byte_utils",
+    "kafka_py.coordinator.coordinator_partition",
+    "kafka_py.coordinator.group.delayed_heartbeat",
+    "kafka_py.coordinator.group.group_coordinator",
+    "kafka_py.coordinator.group.group_metadata",
+    "kafka_py.coordinator.group.group_metadata_manager",
+    "kafka_py.coordinator.group.group_metadata_records",
+    "kafka_py.coordinator.group.group_offsets",
+    "kafka_py.coordinator.group.member_metadata",
     "kafka_py.log.abstract_index",
     "kafka_py.log.local_log",
     "kafka_py.log.log",
@@ -102,6 +112,7 @@ MODULES = (
     "kafka_py.server.kafka_apis",
     "kafka_py.server.kafka_apis_admin",
     "kafka_py.server.kafka_apis_cluster",
+    "kafka_py.server.kafka_apis_groups",
     "kafka_py.server.kafka_apis_metadata",
     "kafka_py.server.kafka_apis_records",
     "kafka_py.server.kafka_apis_transactions",

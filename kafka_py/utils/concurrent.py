@@ -17,7 +17,7 @@ from kafka_py.utils.concurrent_executors import (
     ScheduledThreadPoolExecutor,
     ThreadPoolExecutor,
 )
-from kafka_py.utils.concurrent_hooks import Gate, Tap, install_tap, remove_tap
+from kafka_py.utils.concurrent_hooks import Gate, Tap, add_point, install_tap, remove_tap, untapped
 from kafka_py.utils.concurrent_locks import (
     AtomicBoolean,
     AtomicInteger,
@@ -71,9 +71,11 @@ __all__ = [
     "Semaphore",
     "Tap",
     "ThreadPoolExecutor",
+    "add_point",
     "forget_interrupt",
     "install_tap",
     "interrupt",
     "is_interrupted",
     "remove_tap",
+    "untapped",
 ]

@@ -10,10 +10,17 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
-from kafka_py.utils.concurrent_locks import Condition, CountDownLatch, ReentrantLock
+from kafka_py.utils.concurrent_locks import (
+    Condition,
+    CountDownLatch,
+    ReentrantLock,
+    ReentrantReadWriteLock,
+    Semaphore,
+)
 from kafka_py.utils.concurrent_queues import (
     ArrayBlockingQueue,
     ConcurrentLinkedQueue,
@@ -26,9 +33,9 @@ from kafka_py.utils.concurrent_queues import (
 class Tap(Protocol):
     """Sees both sides of every hand-off, on the thread that makes it.
 
-    `op` is "put", "put_all", "take" or "wait"; `target` is the queue, latch or condition; `item` is what is put
-    (a list for put_all), None before a take, what was taken after it (None if nothing was there), and for a wait
-    None before and the answer after.
+    `op` is "put", "put_all", "take", "wait", "lock" or "select"; `target` is the queue, latch, condition, semaphore,
+    read-write lock or selector; `item` is what is put (a list for put_all), None before a take, what was taken after
+    it (None if nothing was there), and for the others None before and the answer after.
     """
 
     def before(self, op: str, target: object, item: object) -> None:
@@ -62,11 +69,35 @@ _POINTS: list[tuple[type, str, str]] = [
     ],
     (CountDownLatch, "await_", "wait"),
     (Condition, "await_", "wait"),
+    (Semaphore, "acquire", "wait"),
+    (ReentrantReadWriteLock, "acquire_read", "lock"),
+    (ReentrantReadWriteLock, "acquire_write", "lock"),
 ]  # fmt: skip
 _taps: tuple[Tap, ...] = ()
 _originals: dict[tuple[type, str], Callable[..., Any]] = {}
 _install_lock = ReentrantLock()
 _inside = threading.local()
+
+
+def add_point(cls: type, method: str, op: str) -> None:
+    """Let taps see a hand-over of another class too (the selectors', which are not from here); once is enough.
+
+    Call it before taps are installed: those that are in see it only after the last of them has gone.
+    """
+    with _install_lock:
+        if (cls, method, op) not in _POINTS:
+            _POINTS.append((cls, method, op))
+
+
+@contextmanager
+def untapped() -> Iterator[None]:
+    """Hand-overs in this block belong to the watching itself: no tap sees them."""
+    was = getattr(_inside, "busy", False)
+    _inside.busy = True
+    try:
+        yield
+    finally:
+        _inside.busy = was
 
 
 def _tapped(original: Callable[..., Any], op: str) -> Callable[..., Any]:

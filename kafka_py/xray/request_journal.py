@@ -7,8 +7,8 @@ update_request_metrics, the one place where it ends. Off (the default) it costs 
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
 from kafka_py.metrics.exporter import Page, json_page
 from kafka_py.network.request_channel import Request
@@ -17,6 +17,9 @@ from kafka_py.utils.concurrent import ReentrantLock
 
 if TYPE_CHECKING:
     from kafka_py.server.request_local import RequestLocal
+
+    Handle: TypeAlias = Callable[[Request, RequestLocal], None]
+    HandleTap: TypeAlias = Callable[[Handle, Request, RequestLocal], None]
 
 CAPACITY = 2000
 # Kafka's six stamps: when the request was read, taken by a handler, done locally, completed (after a stay in
@@ -75,6 +78,7 @@ class RequestJournal:
             "networkThread": threading.current_thread().name,
             "handlerThread": request.handled_by,
             "processor": request.processor,
+            "startMicros": stamps[0] / 1000,
             "stampsMicros": {name: (at - stamps[0]) / 1000 for name, at in zip(STAMPS, stamps, strict=True)},
         }
         with self._lock:
@@ -97,7 +101,13 @@ class RequestJournal:
 
 
 class ObservedApis(ApiRequestHandler):
-    """Stands before KafkaApis and writes the handler's thread name onto the request."""
+    """Stands before KafkaApis and writes the handler's thread name onto the request.
+
+    It is there from the broker's start: a handler keeps its bound `handle` for good, so this is where a tap that comes
+    later sees requests pass.
+    """
+
+    handle_tap: ClassVar[HandleTap | None] = None
 
     def __init__(self, apis: ApiRequestHandler) -> None:
         self._handle = apis.handle
@@ -105,4 +115,8 @@ class ObservedApis(ApiRequestHandler):
 
     def handle(self, request: Request, request_local: RequestLocal) -> None:
         request.handled_by = threading.current_thread().name
-        self._handle(request, request_local)
+        tap = ObservedApis.handle_tap
+        if tap is None:
+            self._handle(request, request_local)
+        else:
+            tap(self._handle, request, request_local)

@@ -209,17 +209,46 @@ def test_a_deleted_replica_leaves_the_assignment() -> None:
     assert m.context.partition_replica_assignment[TP] == [OTHER]
 
 
-def test_startup_marks_replicas_on_dead_brokers() -> None:
+def test_startup_tells_live_replicas_and_takes_dead_ones_out_of_the_isr() -> None:
     m = Machine()
-    state = m.lead(BROKER, [BROKER])
+    m.lead(BROKER, [BROKER, OTHER])
     m.context.set_live_broker_and_epochs({broker(BROKER): 0})
     m.machine.startup()
-    assert m.states == {REPLICA: OnlineReplica, PartitionAndReplica(TP, OTHER): ReplicaDeletionIneligible}
-    assert m.batch.leader_and_isr == [([BROKER], TP, state, [BROKER, OTHER], False)]
-    assert m.machine.is_any_replica_in_state("t", ReplicaDeletionIneligible)
+    assert m.states == {REPLICA: OnlineReplica, PartitionAndReplica(TP, OTHER): OfflineReplica}
+    assert m.zk.states[TP].leader_and_isr.isr == [BROKER]
+    told = [(to, state.leader_and_isr.isr) for to, _, state, _, _ in m.batch.leader_and_isr]
+    assert told == [([BROKER], [BROKER, OTHER]), ([BROKER], [BROKER])]
     assert not m.machine.are_all_replicas_for_topic_deleted("t")
     m.machine.shutdown()
     assert m.states == {}
+
+
+def test_startup_takes_the_leadership_from_a_dead_leader() -> None:
+    m = Machine()
+    m.lead(OTHER, [BROKER, OTHER])
+    m.context.set_live_broker_and_epochs({broker(BROKER): 0})
+    m.machine.startup()
+    after = m.context.partition_leadership_info[TP].leader_and_isr
+    assert (after.leader, after.isr) == (LeaderAndIsr.NO_LEADER, [BROKER])
+
+
+def test_startup_takes_replicas_in_failed_directories_out_of_the_isr() -> None:
+    m = Machine()
+    m.lead(BROKER, [BROKER, OTHER])
+    m.context.replicas_on_offline_dirs[OTHER] = {TP}
+    m.machine.startup()
+    assert m.states[PartitionAndReplica(TP, OTHER)] is OfflineReplica
+    assert m.zk.states[TP].leader_and_isr.isr == [BROKER]
+
+
+def test_startup_sends_nobody_an_isr_of_a_topic_that_is_being_deleted() -> None:
+    m = Machine()
+    m.lead(BROKER, [BROKER, OTHER])
+    m.deletion.topics.add("t")
+    m.context.set_live_broker_and_epochs({broker(BROKER): 0})
+    m.machine.startup()
+    assert m.states[PartitionAndReplica(TP, OTHER)] is OfflineReplica
+    assert len(m.batch.leader_and_isr) == 1
 
 
 @pytest.mark.parametrize("before", [NewReplica, OnlineReplica, OfflineReplica], ids=repr)

@@ -34,6 +34,7 @@ from kazoo.security import ACL, Id, make_digest_acl
 from kafka_py.embedded import sync_request_processor
 from kafka_py.embedded.zookeeper_server import ZooKeeperServer, password_of
 from kafka_py.testing.mock_time import MockTime
+from kafka_py.xray.held_time import HeldTime
 from tests.embedded.servers import Server
 
 WAIT_S = 10
@@ -364,6 +365,23 @@ class TestEmbedded:
             with connected(server.connect_string):
                 assert raw(server, b"") == b""
             assert raw(server, b"ruok") == b"imok"
+
+    def test_its_clock_stands_where_the_lab_asks_for_it(self, data_dir: Path) -> None:
+        time = MockTime()
+        clock = HeldTime(time)
+        with ZooKeeperServer(data_dir, force_sync=False, time=clock) as server:
+            assert raw(server, b"hold") == b"held"
+            before = clock.milliseconds()
+            time.sleep(600_000)
+            assert clock.milliseconds() == before
+            assert raw(server, b"goon") == b"on"
+            time.sleep(5)
+            assert clock.milliseconds() == before + 5
+
+    def test_any_other_clock_cannot_be_held(self, embedded_server: ZooKeeperServer) -> None:
+        assert (
+            raw(embedded_server, b"hold") == raw(embedded_server, b"goon") == b"This ZooKeeper's clock cannot be held."
+        )
 
     def test_session_timeouts_stay_within_the_ticks(self, data_dir: Path) -> None:
         with ZooKeeperServer(data_dir, tick_time=1000, force_sync=False) as server:

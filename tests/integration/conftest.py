@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from kafka_py.testing.cluster import Cluster
 from kafka_py.testing.local_cluster import LocalCluster
 from kafka_py.tools.java_runtime import find_java
 from tests.integration.canary import Canary
@@ -55,10 +56,10 @@ def cluster(request: pytest.FixtureRequest) -> LocalCluster:
 
 
 @pytest.fixture
-def own_cluster(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[LocalCluster]:
+def own_cluster(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> Iterator[Cluster]:
     """One broker for one test that kills, restarts or reconfigures it; not started yet. Its ZooKeeper may be chosen."""
     short = {**SMALL, "zookeeper.session.timeout.ms": "2000"}
-    made = LocalCluster(zookeeper=getattr(request, "param", "embedded"), home=tmp_path, properties=short)
+    made = Cluster(zookeeper=getattr(request, "param", "embedded"), home=tmp_path, properties=short)
     yield made
     made.close()
 

@@ -67,6 +67,7 @@ STRATEGIES = ("range", "cooperative-sticky")
 STALLED_S = 90  # nothing new for so long: it will not come any more
 # how a worker ends that another took the place of, or that knows no way on; and one that does not end when told to
 FENCED, STARTED_OVER, DID_NOT_OBEY = 3, 4, 5
+LOST_ITS_PLACE = 6  # a rebalance began while it went back to what it had read
 HUNG = -signal.SIGALRM  # within the client
 
 PROPERTIES = {
@@ -190,9 +191,9 @@ class Worker:
             {
                 "bootstrap.servers": bootstrap,
                 "transactional.id": transactional_id,
-                # Longer than any broker is away, or records time out in the client, which aborts while they may still
-                # be on their way.
-                "transaction.timeout.ms": 60000,
+                # Brokers may be away for longer: transactions are aborted while their records and offsets are still on
+                # their way, and what comes later must not be taken for part of the next one.
+                "transaction.timeout.ms": 10000,
                 "linger.ms": 0,
                 "log_level": 3,
             }
@@ -262,11 +263,18 @@ class Worker:
             self._producer.poll(0)
 
     def _rewind(self, batch: Sequence[Any]) -> None:
-        """Read the batch again; partitions that went meanwhile are read by others."""
+        """Read the batch again; partitions that went meanwhile are read by others.
+
+        SystemExit(LOST_ITS_PLACE) when one is going just now, of which it would not be told before it polls.
+        """
         for message in reversed(batch):
             if message.partition() in self._assigned:
                 first = min(it.offset() for it in batch if it.partition() == message.partition())
-                self._consumer.seek(TopicPartition(INPUT, message.partition(), first))
+                try:
+                    self._consumer.seek(TopicPartition(INPUT, message.partition(), first))
+                except KafkaException as e:
+                    print(f"lost its place {e.args[0]}", flush=True)
+                    raise SystemExit(LOST_ITS_PLACE) from e
 
 
 @contextlib.contextmanager
@@ -698,9 +706,10 @@ class ExactlyOnce:
 
     @property
     def unexpected_ends(self) -> dict[int, int]:
-        """Exit statuses of workers that are none of: told to end, killed, fenced, hung; and how often."""
+        """Exit statuses of workers that are none of: told to end, killed, fenced, hung, out of place; and how often."""
         ends = sum((worker.ends for worker in self.workers), collections.Counter())
-        return {code: count for code, count in ends.items() if code not in (0, -signal.SIGKILL, FENCED, HUNG)}
+        expected = (0, -signal.SIGKILL, FENCED, LOST_ITS_PLACE, HUNG)
+        return {code: count for code, count in ends.items() if code not in expected}
 
     def summary(self) -> str:
         said = {word: sum(worker.count(word) for worker in self.workers) for word in ("committed", "aborted", "fenced")}

@@ -11,19 +11,15 @@ import struct
 import threading
 import urllib.request
 from collections.abc import Iterator
-from typing import TYPE_CHECKING
 
 import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
+from kafka_py.testing.cluster import Cluster
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
-from kafka_py.zk.zk_data import ControllerZNode, TopicPartitionStateZNode
 from tests.integration.clients import create_topic, wait_for_leaders
-from tests.integration.support import children, wait_until, zookeeper
+from tests.integration.support import wait_until
 from tests.integration.wire import METADATA
-
-if TYPE_CHECKING:
-    from kazoo.client import KazooClient
 
 pytestmark = pytest.mark.slow
 
@@ -33,47 +29,29 @@ SHORT_SESSION = {"zookeeper.session.timeout.ms": "2000"}
 
 
 @pytest.fixture
-def patient_cluster(tmp_path: pathlib.Path) -> Iterator[LocalCluster]:
+def patient_cluster(tmp_path: pathlib.Path) -> Iterator[Cluster]:
     """Three brokers that would wait for each other's answers for an hour."""
     patient = {**SHORT_SESSION, "request.timeout.ms": HOUR, "controller.socket.timeout.ms": HOUR}
-    with LocalCluster(3, home=tmp_path, properties={**patient, "controlled.shutdown.enable": "false"}) as started:
+    with Cluster(3, home=tmp_path, properties={**patient, "controlled.shutdown.enable": "false"}) as started:
         yield started
 
 
-def controller_of(client: KazooClient) -> int | None:
-    return ControllerZNode.decode(client.get(ControllerZNode.path)[0])
-
-
-def test_a_broker_that_hangs_does_not_keep_others_from_being_elected(patient_cluster: LocalCluster) -> None:
+def test_a_broker_that_hangs_does_not_keep_others_from_being_elected(patient_cluster: Cluster) -> None:
     """Its session ends while the controller waits for its answer to a request."""
-    with zookeeper(patient_cluster.zookeeper_connect) as client:
-        controller_id = controller_of(client)
-        [controller] = [broker for broker in patient_cluster.brokers if broker.id == controller_id]
-        hung, other = (broker for broker in patient_cluster.brokers if broker is not controller)
-        led = "led-by-the-one-that-hangs"
-        admin = AdminClient({"bootstrap.servers": controller.address})
-        for future in admin.create_topics([NewTopic(led, 1, replica_assignment=[[hung.id, other.id]])]).values():
-            future.result(30)
-        wait_until(lambda: leader_of(client, led) == hung.id, what="the first election")
-        hung.process.signal(signal.SIGSTOP)
-        try:
-            # The hung broker is told of it, and does not answer.
-            for future in admin.create_topics([NewTopic("meanwhile", 1, replica_assignment=[[other.id]])]).values():
-                future.result(30)
-            wait_until(lambda: leader_of(client, "meanwhile") == other.id, what="the request in between")
-            wait_until(lambda: str(hung.id) not in children(client, "/brokers/ids"), 60, "the session's end")
-            wait_until(lambda: leader_of(client, led) == other.id, 60, "the second election")
-        finally:
-            hung.process.kill()
-
-
-def leader_of(client: KazooClient, topic: str) -> int | None:
-    path = f"/brokers/topics/{topic}/partitions/0/state"
-    if not client.exists(path):
-        return None
-    data, stat = client.get(path)
-    state = TopicPartitionStateZNode.decode(data, stat)
-    return None if state is None else state.leader_and_isr.leader
+    controller = patient_cluster.broker(patient_cluster.await_controller())
+    hung, other = (broker for broker in patient_cluster.brokers if broker is not controller)
+    led = "led-by-the-one-that-hangs"
+    admin = AdminClient({"bootstrap.servers": controller.address})
+    for future in admin.create_topics([NewTopic(led, 1, replica_assignment=[[hung.id, other.id]])]).values():
+        future.result(30)
+    patient_cluster.await_leader(led, 0, hung.id)
+    patient_cluster.stop(hung.id)
+    # The hung broker is told of it, and does not answer.
+    for future in admin.create_topics([NewTopic("meanwhile", 1, replica_assignment=[[other.id]])]).values():
+        future.result(30)
+    patient_cluster.await_leader("meanwhile", 0, other.id)
+    patient_cluster.await_forgotten(hung.id)
+    patient_cluster.await_leader(led, 0, other.id)
 
 
 def test_who_comes_early_hears_of_a_controller(embedded_cluster: LocalCluster, tmp_path: pathlib.Path) -> None:

@@ -14,6 +14,7 @@ from confluent_kafka import Consumer, TopicPartition
 from kazoo.exceptions import NoNodeError
 
 from kafka_py.common.protocol.types.struct import Struct
+from kafka_py.testing.cluster import Cluster
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from kafka_py.tools.java_runtime import find_java
 from tests.integration.clients import (
@@ -24,7 +25,7 @@ from tests.integration.clients import (
     topic_name,
     wait_for_leaders,
 )
-from tests.integration.support import size_of_logs, wait_until, wait_until_forgotten, zookeeper
+from tests.integration.support import size_of_logs, wait_until, zookeeper
 from tests.integration.wire import (
     INIT_PRODUCER_ID,
     LIST_OFFSETS,
@@ -143,7 +144,7 @@ def end_offset(broker: LocalBroker, topic: str, partition: int) -> int:
     ],
     indirect=["own_cluster"],
 )
-def test_kill_9_while_producing_loses_nothing(own_cluster: LocalCluster, seed: int, codec: str) -> None:
+def test_kill_9_while_producing_loses_nothing(own_cluster: Cluster, seed: int, codec: str) -> None:
     broker = own_cluster.start().brokers[0]
     topic = create_topic(broker.address, topic_name(), partitions=3)
     producer = EndlessProducer(own_cluster.home, broker, topic, codec)
@@ -153,14 +154,13 @@ def test_kill_9_while_producing_loses_nothing(own_cluster: LocalCluster, seed: i
     finally:
         producer.kill()
     assert len(producer.acked()) > 500
-    wait_until_forgotten(own_cluster, broker)
-    broker.start()
+    own_cluster.start_broker(broker.id)
     wait_for_leaders(broker.address, topic, 3)
     assert_kept(broker, topic, producer.acked())
 
 
 @pytest.mark.parametrize(("seed", "codec"), [(5, "none"), (6, "zstd")])
-def test_a_producer_goes_on_through_kills(own_cluster: LocalCluster, seed: int, codec: str) -> None:
+def test_a_producer_goes_on_through_kills(own_cluster: Cluster, seed: int, codec: str) -> None:
     """It sends again what was not acknowledged; the broker, started anew, knows what it had of it."""
     broker = own_cluster.start().brokers[0]
     topic = create_topic(broker.address, topic_name(), partitions=3)
@@ -169,9 +169,7 @@ def test_a_producer_goes_on_through_kills(own_cluster: LocalCluster, seed: int, 
     try:
         for _ in range(2):
             producer.wait_for(chosen.randrange(20_000, 200_000))
-            broker.process.kill()
-            wait_until_forgotten(own_cluster, broker)
-            broker.start()
+            own_cluster.restart(broker.id, "kill")
         producer.wait_for(20_000)
         producer.end()
     finally:
@@ -211,7 +209,7 @@ def last_values(broker: LocalBroker, topic: str) -> dict[bytes | None, bytes | N
 
 
 @pytest.mark.parametrize(("seed", "codec"), [(7, "none"), (8, "lz4")])
-def test_many_kills_with_small_segments(own_cluster: LocalCluster, seed: int, codec: str) -> None:
+def test_many_kills_with_small_segments(own_cluster: Cluster, seed: int, codec: str) -> None:
     """An idempotent producer goes on through all of them, and a topic beside it is compacted meanwhile."""
     broker = own_cluster.brokers[0]
     broker.properties.update({"log.cleaner.backoff.ms": "20", "log.flush.scheduler.interval.ms": "100"})
@@ -244,7 +242,7 @@ def test_many_kills_with_small_segments(own_cluster: LocalCluster, seed: int, co
     assert_kept(broker, topic, producer.acked())
 
 
-def test_a_clean_stop_leaves_its_marker_and_moves_on(own_cluster: LocalCluster) -> None:
+def test_a_clean_stop_leaves_its_marker_and_moves_on(own_cluster: Cluster) -> None:
     own_cluster.start()
     broker = own_cluster.brokers[0]
     topic = create_topic(broker.address, topic_name())
@@ -258,7 +256,7 @@ def test_a_clean_stop_leaves_its_marker_and_moves_on(own_cluster: LocalCluster) 
     assert [row.value for row in rows] == [b"%d" % i for i in range(1010)]
 
 
-def test_a_torn_tail_is_cut_at_the_last_whole_batch(own_cluster: LocalCluster) -> None:
+def test_a_torn_tail_is_cut_at_the_last_whole_batch(own_cluster: Cluster) -> None:
     own_cluster.start()
     broker = own_cluster.brokers[0]
     topics = {cut: create_topic(broker.address, topic_name()) for cut in (1, 30, 61, 100)}
@@ -269,8 +267,7 @@ def test_a_torn_tail_is_cut_at_the_last_whole_batch(own_cluster: LocalCluster) -
         log = broker.log_dirs[0] / f"{topic}-0" / f"{0:020}.log"
         with open(log, "r+b") as file:
             file.truncate(log.stat().st_size - cut)
-    wait_until_forgotten(own_cluster, broker)
-    broker.start()
+    own_cluster.start_broker(broker.id)
     for topic in topics.values():
         rows = consume_confluent(broker.address, topic, 1, 19)
         assert [row.value for row in rows] == [b"value-%d" % i * 10 for i in range(19)]
@@ -297,7 +294,7 @@ def spoil(directory: pathlib.Path, how: str) -> None:
 
 
 @pytest.mark.parametrize("ending", ["kill", "stop"])
-def test_damaged_indexes_and_snapshots_are_made_anew(own_cluster: LocalCluster, ending: str) -> None:
+def test_damaged_indexes_and_snapshots_are_made_anew(own_cluster: Cluster, ending: str) -> None:
     """What is served does not change, and the last batches of an idempotent producer are still known."""
     broker = own_cluster.start().brokers[0]
     ways = ("deleted", "random", "ones", "truncated")
@@ -313,8 +310,8 @@ def test_damaged_indexes_and_snapshots_are_made_anew(own_cluster: LocalCluster, 
                 assert codes(connection.call(PRODUCE, 5, produce_request(topic.encode(), data, partition))) == [0]
     before = by_partition(consume_confluent(broker.address, topic, len(ways), 60 * len(ways)))
     if ending == "kill":
-        broker.process.kill()
-        wait_until_forgotten(own_cluster, broker)
+        own_cluster.kill(broker.id)
+        own_cluster.await_forgotten(broker.id)
     else:
         assert broker.process.stop() == 0
     for partition, how in enumerate(ways):
@@ -334,7 +331,7 @@ def test_damaged_indexes_and_snapshots_are_made_anew(own_cluster: LocalCluster, 
             assert not left & {f"{999999:020}", f"{888888:020}"}
 
 
-def test_two_brokers_cannot_share_a_log_directory(own_cluster: LocalCluster, tmp_path: pathlib.Path) -> None:
+def test_two_brokers_cannot_share_a_log_directory(own_cluster: Cluster, tmp_path: pathlib.Path) -> None:
     own_cluster.start()
     properties = {**own_cluster.brokers[0].properties, "listeners": "PLAINTEXT://127.0.0.1:0"}
     path = tmp_path / "second.properties"

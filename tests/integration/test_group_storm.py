@@ -15,7 +15,7 @@ import pytest
 from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic
 from tests.integration.group_storm import STUCK_S, Ledger, Member
-from tests.integration.support import wait_until
+from tests.integration.support import wait_until, wait_until_forgotten
 from tests.integration.wire import FIND_COORDINATOR, Connection, string
 
 pytestmark = pytest.mark.slow
@@ -115,6 +115,7 @@ def test_members_come_and_go_while_coordinators_die(tmp_path: pathlib.Path, seed
                     victim = coordinator(cluster, GROUP)
                     victim.process.kill()
                     time.sleep(storm.random.uniform(0, 3))
+                    wait_until_forgotten(cluster, victim)  # or its own session refuses it
                     victim.start()
                     next_kill = time.monotonic() + kill_every
             wait_until(storm.is_calm, STUCK_S, "one generation that shares all partitions")

@@ -59,6 +59,22 @@ def test_what_is_acknowledged_can_be_read_at_once(broker: LocalBroker) -> None:
         assert offsets(live(broker, topic)) == list(range(100 * n))
 
 
+def test_a_query_starts_where_a_group_has_committed(broker: LocalBroker) -> None:
+    topic, group = create_topic(broker.address, topic_name("committed"), 1), topic_name("group")
+    fill(broker, topic, 100)
+    options = {"startingOffsets": "committed", "kafka.group.id": group}
+    assert offsets(live(broker, topic, **options)) == list(range(100)), "it has not committed yet"
+    consumer = Consumer({"bootstrap.servers": broker.address, "group.id": group, "enable.auto.commit": False})
+    try:
+        consumer.commit(offsets=[ConsumerPartition(topic, 0, 42)], asynchronous=False)
+    finally:
+        consumer.close()
+    by_brokers = {"kafka.bootstrap.servers": broker.address, "subscribe": topic, **options}
+    assert offsets(live(broker, topic, **options)) == offsets(by_brokers) == list(range(42, 100))
+    files_only = given(broker, topic, **options)
+    wait_until(lambda: offsets(files_only) == list(range(42, 100)), what="the checkpoint of the high watermarks")
+
+
 def test_leaders_are_known_to_brokers_and_to_zookeeper(embedded_cluster: LocalCluster, broker: LocalBroker) -> None:
     topic = create_topic(broker.address, topic_name("led"), 2)
     partitions = [TopicPartition(topic, p) for p in (0, 1)]

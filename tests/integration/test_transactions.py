@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
 
+from kafka_py.testing.cluster import Cluster
 from kafka_py.testing.local_cluster import LocalCluster
 from tests.integration.clients import create_topic, produce, topic_name
-from tests.integration.support import wait_until, wait_until_forgotten
+from tests.integration.support import wait_until
 
 pytestmark = pytest.mark.slow
 
@@ -180,7 +181,7 @@ def test_offsets_of_who_left_the_group_are_refused(embedded_cluster: LocalCluste
     producer.abort_transaction(30)
 
 
-def test_a_transaction_outlives_a_restart_of_its_coordinator(own_cluster: LocalCluster) -> None:
+def test_a_transaction_outlives_a_restart_of_its_coordinator(own_cluster: Cluster) -> None:
     address = own_cluster.start().bootstrap_servers
     topic = create_topic(address, topic_name("txn"))
     producer = producer_of(address, topic)
@@ -193,9 +194,7 @@ def test_a_transaction_outlives_a_restart_of_its_coordinator(own_cluster: LocalC
     write(producer, topic, b"after")
     producer.commit_transaction(30)
     will_read(address, topic, b"before", b"after")
-    broker.process.kill()
-    wait_until_forgotten(own_cluster, broker)
-    broker.start()
+    own_cluster.restart(broker.id, "kill")
     assert read(address, topic) == [b"before", b"after"]
     again = producer_of(address, topic)
     again.begin_transaction()

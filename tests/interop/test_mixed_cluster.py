@@ -7,7 +7,7 @@ import json
 import pathlib
 import re
 import struct
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import ClassVar
 
 import pytest
@@ -160,10 +160,17 @@ class TestThreeBrokers:
         cluster.create("compacted", [[0, 1, 2]], **config)
         newest: dict[object, object] = {}
         with RawConnection(cluster.brokers[0].port) as connection:
+
+            def error_of(records: Sequence[SimpleRecord]) -> int:
+                answer = connection.call(produce(3, "compacted", 0, MemoryRecords.with_records(*records)))
+                code: int = struct.unpack_from(">h", answer, 4 + 4 + 2 + len("compacted") + 4 + 4)[0]
+                return code
+
+            # at first ZooKeeper knows who leads, and the leader may not
+            wait_until(lambda: error_of([SimpleRecord(1, b"0", b"")]) == 0, PATIENCE_S, "the leader")
             for turn in range(40):
                 records = [SimpleRecord(1, b"%d" % key, b"%d " % turn + b"v" * 90) for key in range(50)]
-                answer = connection.call(produce(3, "compacted", 0, MemoryRecords.with_records(*records)))
-                assert struct.unpack_from(">h", answer, 4 + 4 + 2 + len("compacted") + 4 + 4)[0] == 0
+                assert error_of(records) == 0
                 newest.update({record.key: record.value for record in records})
         for broker in cluster.brokers:
             checkpoint = broker.log_dirs[0] / "cleaner-offset-checkpoint"

@@ -166,7 +166,8 @@ def wrong_batches() -> Iterator[bytes]:
     good = bytes(records(1, 3).buffer)
     lies = [(">b", 16, magic) for magic in (0, 1, 3, -1)]
     lies += [(">i", 8, length) for length in (-1, 13, 20, len(good) + 50)]
-    lies += [(">h", 21, attributes) for attributes in (1, 2, 3, 5, 7, 8, 16, 32, 48)]
+    # not 16, a transaction: without a transactional id 1.1.1 writes it (CVE-2018-17196)
+    lies += [(">h", 21, attributes) for attributes in (1, 2, 3, 5, 7, 8, 32)]
     lies += [(">i", 23, delta) for delta in (-1, 0, 1, 5, 2**31 - 1)]
     lies += [(">i", 57, count) for count in (-1, 0, 2, 4, 2**31 - 1)]
     lies += [(">q", 43, 99), (">q", 0, 12)]  # a producer without a sequence; a base offset

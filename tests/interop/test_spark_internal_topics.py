@@ -1,6 +1,6 @@
-"""What Apache Kafka's coordinators wrote, read from a copy of its files: groups, offsets, transactions, lag.
+"""What Apache Kafka's coordinators and ours wrote, read from a copy of the files: groups, offsets, transactions, lag.
 
-And its topics with transactions in every codec: committed rows are those that a consumer of committed data was given.
+And topics with transactions in every codec: committed rows are those that a consumer of committed data was given.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 
 from kafka_py.common.utils.time import Time
 from kafka_py.spark.internal_topics import consumer_offsets, group_metadata, lag, transactions
-from kafka_py.testing.local_cluster import LocalBroker
+from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from tests.integration.clients import create_topic, produce
 from tests.integration.spark_rows import Seen, consume_all, copy_of, plain
 from tests.interop.apache_kafka import ApacheKafka
@@ -45,6 +45,7 @@ CODECS = ("none", "gzip", "snappy", "lz4")
 class Written(NamedTuple):
     """A copy of the broker's log directory, and what it told its clients then."""
 
+    offsets_expire: bool  # each at a time of its own, as before KIP-211
     log_dir: str
     committed: dict[tuple[str, str, int], tuple[int, str]]  # group, topic, partition -> offset, metadata
     members: dict[str, str]  # the member that was in a group at the end -> its client id
@@ -157,9 +158,13 @@ def dumped_transactions(apache: ApacheKafka, log_dir: pathlib.Path) -> dict[str,
     return found
 
 
-@pytest.fixture(scope="module")
-def written(apache: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
-    cluster = apache.cluster(tmp_path_factory.mktemp("internal"), INTERNAL)
+@pytest.fixture(scope="module", params=["apache", "ours"])
+def written(
+    apache: ApacheKafka, tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
+) -> Iterator[Written]:
+    home = tmp_path_factory.mktemp("internal")
+    is_theirs = request.param == "apache"
+    cluster = apache.cluster(home, INTERNAL) if is_theirs else LocalCluster(home=home, properties=INTERNAL)
     cluster.start()
     try:
         broker: LocalBroker = cluster.brokers[0]
@@ -184,13 +189,16 @@ def written(apache: ApacheKafka, tmp_path_factory: pytest.TempPathFactory) -> It
         living.close()
         for producer in undecided:  # a client that is left with an open transaction does not go quietly
             producer.abort_transaction(30)
-        yield Written(str(log_dir), committed, members, stable, all_rows, dumped_transactions(apache, log_dir))
+        dumped = dumped_transactions(apache, log_dir)
+        yield Written(is_theirs, str(log_dir), committed, members, stable, all_rows, dumped)
     finally:
         cluster.close()
 
 
 def committed_now(address: str, group: str) -> list[TopicPartition]:
-    consumer = Consumer({"bootstrap.servers": address, "group.id": group, "enable.auto.commit": False})
+    """Whatever the open transactions will decide: a reader of committed data would have to wait for them (KIP-447)."""
+    settings = {"bootstrap.servers": address, "group.id": group, "enable.auto.commit": False}
+    consumer = Consumer({**settings, "isolation.level": "read_uncommitted"})
     try:
         return consumer.committed([TopicPartition("t", p) for p in range(3)], timeout=30)
     finally:
@@ -205,10 +213,14 @@ def test_committed_offsets_are_those_that_the_coordinator_gives(spark: SparkSess
     assert {p: offset for (group, _, p), (offset, _) in found.items() if group == "txn"} == {0: 2, 1: 1, 2: 1}
     assert found["simple", "t", 0] == (29, "turn 29")
     assert any(group == "console" for group, _, _ in found)
-    day = [(row["expireTimestamp"] - row["commitTimestamp"]).days for row in rows]
-    assert set(day) == {1}
     later = Time.SYSTEM.milliseconds() + 2 * 24 * 3600 * 1000
-    assert consumer_offsets(spark, written.log_dir, now_ms=later).count() == 0
+    left = consumer_offsets(spark, written.log_dir, now_ms=later).count()
+    if written.offsets_expire:
+        assert {(row["expireTimestamp"] - row["commitTimestamp"]).days for row in rows} == {1}
+        assert left == 0
+    else:
+        assert {row["expireTimestamp"] for row in rows} == {None}
+        assert left == len(rows)
 
 
 def test_groups(spark: SparkSession, written: Written) -> None:

@@ -6,7 +6,8 @@ import pathlib
 import signal
 from typing import Any
 
-from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
+from kafka_py.testing.cluster import Cluster
+from kafka_py.testing.local_cluster import LocalBroker
 
 
 class FakeProcess:
@@ -58,6 +59,6 @@ class FakeBroker(LocalBroker):
 
 def cluster_of(count: int, home: pathlib.Path) -> Any:
     """So many brokers with process ids 100, 101 …; in their second life 200, 201 …"""
-    cluster: Any = LocalCluster(0, home=home, zookeeper="z:1")
+    cluster: Any = Cluster(0, home=home, zookeeper="z:1")
     cluster.brokers = [FakeBroker(id, home) for id in range(count)]
     return cluster

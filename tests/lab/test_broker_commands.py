@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from kafka_py.lab.broker_commands import COMMANDS, BrokerCommands
+from kafka_py.lab.broker_commands import COMMANDS, VERBS, BrokerCommands
 from kafka_py.testing.mock_time import MockTime
 from tests.lab.fakes import cluster_of
 
@@ -130,4 +130,13 @@ def test_no_such_broker(lab: Lab, id: str) -> None:
 
 @pytest.mark.parametrize("line", ["kill", "kill 1 2", "status 1", "reboot 1"])
 def test_what_no_lab_knows(lab: Lab, line: str) -> None:
-    assert lab.does(line) == (1, f"The lab does not know `{line}`; it knows {', '.join(COMMANDS)}")
+    assert lab.does(line) == (1, f"The lab does not know `{line}`; it knows {', '.join([*COMMANDS, *VERBS])}")
+
+
+def test_what_else_befalls_clusters_are_their_verbs(lab: Lab) -> None:
+    assert lab.does("slow_link 0 2 50 --one-way") == (0, "slow_link a=0 b=2 delay_ms=50 one_way=true: done")
+    assert lab.cluster.links()["slow"] == ["0>2 50 ms"]
+    assert lab.does("slow_link 0 7 50") == (1, "There is no broker 7; there are 0, 1, 2")
+    assert lab.does("slow_link 0") == (1, "slow_link wants b, delay_ms; slow_link a b delay_ms [one_way]")
+    assert lab.does("heal") == (0, "heal: done")
+    assert lab.cluster.links()["slow"] == []

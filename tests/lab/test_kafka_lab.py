@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from kafka_py.lab import kafka_lab, round_trip
-from kafka_py.lab.kafka_lab import KafkaLab, default_file, form_line, main, parse, replication_factor
+from kafka_py.lab.kafka_lab import KafkaLab, default_file, form_line, main, parse, parse_command, replication_factor
 from kafka_py.lab.round_trip import create_topic
 from kafka_py.testing.local_cluster import LocalProcess
 from kafka_py.utils.compiled import Form
@@ -169,3 +169,31 @@ def test_which_form_runs_and_how_to_get_the_other(form: str, how: str) -> None:
 def test_the_readme_of_the_clone_is_sent() -> None:
     assert default_file().name == "README.md"
     assert default_file().is_file()
+
+
+@pytest.mark.parametrize(
+    ("line", "words", "lab"),
+    [
+        ("kill 1", ["kill", "1"], None),
+        ("status --lab /x", ["status"], "/x"),
+        ("cut 0 zookeeper --one-way --lab /x", ["cut", "0", "zookeeper", "--one-way"], "/x"),
+        ("await_isr lab 0 isr=0,2", ["await_isr", "lab", "0", "isr=0,2"], None),
+    ],
+)
+def test_words_for_a_lab_that_runs(line: str, words: list[str], lab: str | None) -> None:
+    assert parse_command(line.split()) == (words, lab)
+
+
+@pytest.mark.parametrize("line", ["kill", "kill one", "kill 1 --gently", "status 1"])
+def test_words_that_no_lab_would_understand(line: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_command(line.split())
+    assert "usage: " in capsys.readouterr().err
+
+
+def test_the_help_of_a_verb_is_its_own(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        parse_command(["cut", "--help"])
+    said = capsys.readouterr().out
+    assert "kafka-lab.py cut a b [one_way] [--lab DIR]" in said
+    assert "Let nothing pass between two ends" in said

@@ -146,6 +146,14 @@ def test_no_validation_on_first_entry_when_loading_log(states: States) -> None:
     assert (entry.first_offset, entry.last_data_offset) == (735, 735)
 
 
+def test_what_a_coordinator_writes_for_an_older_epoch_is_refused(states: States) -> None:
+    states.append(5, 0, 0, from_client=False, transactional=True)
+    with pytest.raises(ProducerFencedException):
+        states.append(4, 0, 1, from_client=False, transactional=True)
+    states.append(5, 0, 1, from_client=False, transactional=True)  # its sequence is always 0
+    assert states.entry().last_data_offset == 1
+
+
 @pytest.mark.ported("ProducerStateManagerTest.testControlRecordBumpsEpoch")
 def test_control_record_bumps_epoch(states: States) -> None:
     states.append(0, 0, 0)

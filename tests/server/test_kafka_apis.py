@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from kafka_py.cluster.partition import LeaderState, Partition
+from kafka_py.cluster.partition import Partition
+from kafka_py.cluster.partition_state import LeaderState
 from kafka_py.common.errors import (
     ClusterAuthorizationException,
     InvalidTopicException,

@@ -331,7 +331,7 @@ def test_a_transactions_offsets_reach_the_group(apis: Apis, version: int, member
     (made,) = calls.made
     epoch = None if version < 2 else 4
     expected = {T0: OffsetAndMetadata(15, epoch, "", apis.time.milliseconds(), None)}
-    assert made[:-1] == ("g", 15, 0, *member, expected)
+    assert made[:-1] == ("g", "x", 15, 0, *member, expected)
     made[-1]({T0: Errors.NONE})
     (topic,) = apis.channel.responses[-1].topics  # type: ignore[attr-defined]
     assert {p.partition: p.error for p in topic.partitions} == {0: Errors.NONE, 1: Errors.UNKNOWN_TOPIC_OR_PARTITION}

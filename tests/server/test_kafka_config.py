@@ -37,7 +37,14 @@ def refused(**props: Any) -> str:
 def test_the_table_has_all_options_of_kafka_and_eight_newer_ones_and_ours() -> None:
     names = KafkaConfig.CONFIG_DEF.names()
     ours = {name for name in names if name.startswith("kafka.py.")}
-    assert ours == {"kafka.py.http.listener", "kafka.py.cpu.affinity", "kafka.py.xray", "kafka.py.api.level"}
+    assert ours == {
+        "kafka.py.http.listener",
+        "kafka.py.cpu.affinity",
+        "kafka.py.xray",
+        "kafka.py.xray.schedule",
+        "kafka.py.xray.token",
+        "kafka.py.api.level",
+    }
     newer = {
         "socket.listen.backlog.size",
         "max.connections",

@@ -146,6 +146,32 @@ def test_one_request_is_of_one_producer(fakes: Fakes) -> None:
     assert fakes.asked == []
 
 
+def verify_partition(fakes: Fakes) -> list[tuple[Errors, VerificationGuard]]:
+    found: list[tuple[Errors, VerificationGuard]] = []
+    fakes.verification.verify_partition(T0, "txn", 5, 3, 8, lambda *verdict: found.append(verdict))
+    return found
+
+
+@pytest.mark.parametrize("error", [Errors.NONE, Errors.INVALID_TXN_STATE, Errors.NOT_COORDINATOR], ids=str)
+def test_one_partition_is_asked_for_where_its_transaction_begins(fakes: Fakes, error: Errors) -> None:
+    guard = fakes.guards[T0] = VerificationGuard()
+    found = verify_partition(fakes)
+    assert (found, fakes.asked) == ([], [("txn", 5, 3, [T0])])
+    fakes.answer({} if error is Errors.NONE else {T0: error})
+    assert found == [(error, guard)]
+
+
+def test_one_partition_whose_transaction_is_open_is_not_asked_for(fakes: Fakes) -> None:
+    fakes.guards[T0] = SENTINEL
+    assert verify_partition(fakes) == [(Errors.NONE, SENTINEL)]
+    assert fakes.asked == []
+
+
+def test_one_partition_that_is_not_here_is_not_asked_for(fakes: Fakes) -> None:
+    assert verify_partition(fakes) == [(Errors.NOT_LEADER_FOR_PARTITION, SENTINEL)]
+    assert fakes.asked == []
+
+
 def test_it_starts_and_ends_who_asks(fakes: Fakes) -> None:
     fakes.verification.startup()
     assert fakes.running
@@ -243,3 +269,40 @@ def test_a_sequence_that_failed_comes_before_higher_ones(env: Env, fakes: Fakes)
         {T0: Errors.NOT_ENOUGH_REPLICAS},
         {T0: Errors.OUT_OF_ORDER_SEQUENCE_NUMBER},
     )
+
+
+def commit_offsets(env: Env, guard: VerificationGuard | None) -> Errors:
+    """As the group coordinator appends: for a producer, but not from it, and with no sequence."""
+    answers = Answers()
+    guards = None if guard is None else {T0: guard}
+    env.replica_manager.append_records(
+        1000, 1, True, False, {T0: transactional()}, answers.produce, verification_guards=guards
+    )
+    return errors_of(answers)[T0]
+
+
+def ask(env: Env) -> list[tuple[Errors, VerificationGuard | None]]:
+    found: list[tuple[Errors, VerificationGuard | None]] = []
+    manager = env.replica_manager
+    manager.maybe_start_transaction_verification_for_partition(T0, "txn", 5, 3, -1, lambda *it: found.append(it))
+    return found
+
+
+def test_offsets_that_come_when_the_transaction_is_over_are_of_no_transaction(env: Env, fakes: Fakes) -> None:
+    found = ask(env)
+    assert fakes.asked == [("txn", 5, 3, [T0])]
+    fakes.answer({})
+    [(error, guard)] = found
+    assert (error, commit_offsets(env, guard)) == (Errors.NONE, Errors.NONE)
+    [(_, open_already)] = ask(env)
+    assert open_already == SENTINEL
+    assert commit_offsets(env, open_already) is Errors.NONE
+    write_marker(env, ControlRecordType.COMMIT)
+    assert commit_offsets(env, open_already) is Errors.INVALID_TXN_STATE
+    assert commit_offsets(env, guard) is Errors.INVALID_TXN_STATE
+
+
+def test_offsets_are_not_asked_for_where_transactions_are_not_verified(env: Env, fakes: Fakes) -> None:
+    env.replica_manager.transaction_verification = None
+    assert ask(env) == [(Errors.NONE, None)]
+    assert (commit_offsets(env, None), fakes.asked) == (Errors.NONE, [])

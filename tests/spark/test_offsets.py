@@ -12,6 +12,7 @@ import pytest
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.spark.offsets import (
     AssignStrategy,
+    CommittedOffsetRangeLimit,
     ConsumerStrategy,
     EarliestOffsetRangeLimit,
     GlobalTimestampRangeLimit,
@@ -70,6 +71,21 @@ def reader(*looks: dict[TopicPartition, PartitionOffsets], **options: Any) -> Ka
 
 def ranges(found: list[KafkaOffsetRange]) -> list[tuple[str, int, int]]:
     return [(str(r.topic_partition), r.from_offset, r.until_offset) for r in found]
+
+
+# ----- a group's commits -----
+
+
+def test_a_query_starts_where_a_group_has_committed(caplog: pytest.LogCaptureFixture) -> None:
+    caplog.set_level("INFO")
+    committed = {"g": {T0: 42, TopicPartition("u", 0): 5}, "far": {T0: 101, T1: 50}, "old": {T0: 3}}
+    found = reader(committed_offsets=committed.__getitem__)
+    assert found.fetch_partition_offsets(CommittedOffsetRangeLimit("g"), True) == {T0: 42, T1: 0}
+    assert "Group g has not committed for t-1, which is read from its beginning" in caplog.text
+    assert found.fetch_partition_offsets(CommittedOffsetRangeLimit("far"), True) == {T0: 100, T1: 50}
+    assert "Group far has committed 101 for t-0, which ends at 100, it seems" in caplog.text
+    with pytest.raises(DataLossError, match=r"Cannot fetch records in \[3, 10\)"):
+        found.get_offset_ranges_from_unresolved_offsets(CommittedOffsetRangeLimit("old"), LatestOffsetRangeLimit())
 
 
 # ----- JSON -----

@@ -13,6 +13,7 @@ from kafka_py.spark.fetch_transport import FetchTransport
 from kafka_py.spark.file_transport import FileTransport
 from kafka_py.spark.offsets import (
     AssignStrategy,
+    CommittedOffsetRangeLimit,
     EarliestOffsetRangeLimit,
     GlobalTimestampRangeLimit,
     LatestOffsetRangeLimit,
@@ -194,6 +195,19 @@ def test_streams_may_start_at_the_latest_offset() -> None:
     assert options("/logs", True, startingOffsets="latest").starting_offsets == LatestOffsetRangeLimit()
     given = options("/logs", True, startingOffsets='{"t":{"0":-1}}')
     assert given.starting_offsets == SpecificOffsetRangeLimit({TP: -1})
+
+
+def test_queries_may_start_where_a_group_has_committed(caplog: pytest.LogCaptureFixture) -> None:
+    for streaming in (False, True):
+        found = options("/logs", streaming, startingOffsets="Committed", **{"kafka.group.id": "g"})
+        assert found.starting_offsets == CommittedOffsetRangeLimit("g")
+    assert "ignored" not in caplog.text
+    with pytest.raises(ValueError, match=r"startingOffsets 'committed' needs 'kafka.group.id'"):
+        options("/logs", startingOffsets="committed")
+    with pytest.raises(ValueError, match=r"needs 'kafka.bootstrap.servers' or 'logDirs'"):
+        KafkaSourceOptions(
+            {"brokers": "1=/logs", "subscribe": "t", "startingOffsets": "committed", "kafka.group.id": "g"}
+        )
 
 
 def test_options_without_a_meaning_are_told_of(caplog: pytest.LogCaptureFixture) -> None:

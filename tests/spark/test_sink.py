@@ -221,7 +221,16 @@ def test_schemas_that_can_be_written() -> None:
         ({"kafka.compression.type": "brotli"}, "kafka.compression.type must be one of none, gzip"),
         ({"kafka.key.serializer": "x"}, "Kafka option 'key.serializer' is not supported as keys are serialized with"),
         ({"kafka.value.serializer": "x"}, "Kafka option 'value.serializer' is not supported as values are serialized"),
-        ({"kafka.transactional.id": "x"}, "transactional.id"),
+        ({"kafka.transactional.id": "a b"}, "kafka.transactional.id must be a name without spaces"),
+        ({"kafka.transactional.id": ""}, "kafka.transactional.id must be a name"),
+        (
+            {"kafka.transactional.id": "x", "kafka.enable.idempotence": "false"},
+            "Cannot set a kafka.transactional.id without also enabling idempotence.",
+        ),
+        (
+            {"kafka.transactional.id": "x", "kafka.transaction.timeout.ms": "0"},
+            "kafka.transaction.timeout.ms must be positive",
+        ),
         ({"kafka.batch.size": "-1"}, "must not be negative"),
         ({"kafka.security.protocol": "SSL"}, "only PLAINTEXT"),
     ],

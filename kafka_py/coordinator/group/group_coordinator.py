@@ -9,7 +9,7 @@ Read next: group_metadata.py (the states of a group), group_metadata_manager.py 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 from kafka_py.common.errors import IllegalStateException
 from kafka_py.common.internals.topic import Topic
@@ -94,14 +94,14 @@ class GroupCoordinator(Logging):
     Differs: what joins is in GroupJoins, what is about offsets in GroupOffsets.
     """
 
-    NO_STATE = NO_STATE
-    NO_PROTOCOL_TYPE = NO_PROTOCOL_TYPE
-    NO_PROTOCOL = NO_PROTOCOL
-    NO_LEADER = NO_LEADER
-    NO_GENERATION = NO_GENERATION
-    EMPTY_GROUP = GroupSummary(NO_STATE, NO_PROTOCOL_TYPE, NO_PROTOCOL, [])
-    DEAD_GROUP = GroupSummary(str(Dead), NO_PROTOCOL_TYPE, NO_PROTOCOL, [])
-    NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
+    NO_STATE: ClassVar[str] = NO_STATE
+    NO_PROTOCOL_TYPE: ClassVar[str] = NO_PROTOCOL_TYPE
+    NO_PROTOCOL: ClassVar[str] = NO_PROTOCOL
+    NO_LEADER: ClassVar[str] = NO_LEADER
+    NO_GENERATION: ClassVar[int] = NO_GENERATION
+    EMPTY_GROUP: ClassVar[GroupSummary] = GroupSummary(NO_STATE, NO_PROTOCOL_TYPE, NO_PROTOCOL, [])
+    DEAD_GROUP: ClassVar[GroupSummary] = GroupSummary(str(Dead), NO_PROTOCOL_TYPE, NO_PROTOCOL, [])
+    NEW_MEMBER_JOIN_TIMEOUT_MS: ClassVar[int] = 5 * 60 * 1000
 
     def __init__(
         self,
@@ -167,8 +167,8 @@ class GroupCoordinator(Logging):
             group_config,
             offset_config,
             group_manager,
-            heartbeat_purgatory or DelayedOperationPurgatory("Heartbeat", broker_id=broker_id),
-            join_purgatory or DelayedOperationPurgatory("Rebalance", broker_id=broker_id),
+            heartbeat_purgatory or DelayedOperationPurgatory("Heartbeat", broker_id=broker_id, time=time),
+            join_purgatory or DelayedOperationPurgatory("Rebalance", broker_id=broker_id, time=time),
             time,
             metrics,
         )

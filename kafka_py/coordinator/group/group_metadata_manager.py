@@ -20,6 +20,7 @@ from kafka_py.common.metrics.stats.avg import Avg
 from kafka_py.common.metrics.stats.max import Max
 from kafka_py.common.metrics.stats.meter import Meter
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.file_records import FileRecords
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.record_batch import RecordBatch
@@ -42,6 +43,7 @@ from kafka_py.coordinator.group.group_metadata_records import (
     group_metadata_key,
     offset_commit_key,
     offset_commit_value,
+    plain_batch,
 )
 from kafka_py.coordinator.group.loaded_partition import LoadedPartition
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from kafka_py.common.utils.time import Time
     from kafka_py.coordinator.group.offset_config import OffsetConfig
     from kafka_py.log.log import Log
+    from kafka_py.log.verification_guard import VerificationGuard
     from kafka_py.server.replica_manager import ReplicaManager
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
@@ -79,7 +82,14 @@ _GROUP_ERRORS = {
     Errors.REQUEST_TIMED_OUT: Errors.REBALANCE_IN_PROGRESS,
     **dict.fromkeys(_TOO_LARGE, Errors.UNKNOWN_SERVER_ERROR),
 }
-_COMMIT_ERRORS = {**_NOT_AVAILABLE, **dict.fromkeys(_TOO_LARGE, Errors.INVALID_COMMIT_OFFSET_SIZE)}
+# those from the verification of a transaction among them, for which clients of any version try again
+_COMMIT_ERRORS = {
+    **_NOT_AVAILABLE,
+    **dict.fromkeys(_TOO_LARGE, Errors.INVALID_COMMIT_OFFSET_SIZE),
+    Errors.CONCURRENT_TRANSACTIONS: Errors.COORDINATOR_NOT_AVAILABLE,
+    Errors.NETWORK_EXCEPTION: Errors.COORDINATOR_LOAD_IN_PROGRESS,
+    Errors.NOT_COORDINATOR: Errors.COORDINATOR_NOT_AVAILABLE,
+}
 
 CommitCallback = Callable[[dict[TopicPartition, Errors]], object]
 
@@ -354,6 +364,7 @@ class GroupMetadataManager(KafkaMetricsGroup):
         partition: TopicPartition,
         records: MemoryRecords,
         callback: Callable[[AppendStatus], None],
+        verification_guard: VerificationGuard | None = None,
     ) -> None:
         """Append as a produced record; the callback may run here, or where the last replica's Fetch is handled."""
         self._replica_manager.append_records(
@@ -364,7 +375,34 @@ class GroupMetadataManager(KafkaMetricsGroup):
             entries_per_partition={partition: records},
             response_callback=callback,
             delayed_produce_lock=group.lock,
+            verification_guards=None if verification_guard is None else {partition: verification_guard},
         )
+
+    def verify_transaction(
+        self,
+        group: GroupMetadata,
+        transactional_id: str,
+        producer_id: int,
+        producer_epoch: int,
+        callback: Callable[[Errors, VerificationGuard | None], None],
+    ) -> None:
+        """Have verified that the group's partition belongs to the transaction, if that is configured.
+
+        `callback` gets why not, as clients are told of it, or NONE and the guard for `store_offsets`.
+        """
+        self._replica_manager.maybe_start_transaction_verification_for_partition(
+            self._partition_of(group),
+            transactional_id,
+            producer_id,
+            producer_epoch,
+            RecordBatch.NO_SEQUENCE,
+            lambda error, guard: callback(self.maybe_convert_offset_commit_error(error), guard),
+        )
+
+    @staticmethod
+    def maybe_convert_offset_commit_error(error: Errors) -> Errors:
+        """Why a commit could not be written, as clients of any version are told of it [3.7.1]."""
+        return _COMMIT_ERRORS.get(error, error)
 
     def store_offsets(
         self,
@@ -374,9 +412,11 @@ class GroupMetadataManager(KafkaMetricsGroup):
         response_callback: CommitCallback,
         producer_id: int = RecordBatch.NO_PRODUCER_ID,
         producer_epoch: int = RecordBatch.NO_PRODUCER_EPOCH,
+        verification_guard: VerificationGuard | None = None,
     ) -> None:
         """Write down a commit; it counts once enough replicas have it, one of a transaction once that is committed.
 
+        With a `verification_guard` the coordinator of the transaction has been asked, see TransactionVerification.
         The callback gets an error for each partition: OFFSET_METADATA_TOO_LARGE where the text is longer than
         offset.metadata.max.bytes, else what became of the append. UnsupportedForMessageFormatException for a
         transaction if the topic's format is older than 2.
@@ -418,7 +458,7 @@ class GroupMetadataManager(KafkaMetricsGroup):
                 group.prepare_txn_offset_commit(producer_id, filtered)
             else:
                 group.prepare_offset_commit(filtered)
-        self._append_for_group(group, partition, records, put_cache_callback)
+        self._append_for_group(group, partition, records, put_cache_callback, verification_guard)
 
     def _offset_records(
         self,
@@ -430,18 +470,21 @@ class GroupMetadataManager(KafkaMetricsGroup):
     ) -> MemoryRecords:
         timestamp = self._time.milliseconds()
         version = self._inter_broker_protocol_version
-        records = [
-            SimpleRecord(timestamp, offset_commit_key(group.group_id, tp), offset_commit_value(committed, version))
+        is_transactional = producer_id != RecordBatch.NO_PRODUCER_ID
+        pairs = [
+            (offset_commit_key(group.group_id, tp), offset_commit_value(committed, version))
             for tp, committed in offsets.items()
         ]
+        if magic >= RecordBatch.MAGIC_VALUE_V2 and self._compression_type is CompressionType.NONE:
+            return plain_batch(pairs, timestamp, producer_id, producer_epoch, is_transactional)
         return MemoryRecords.with_records(
-            *records,
+            *(SimpleRecord(timestamp, key, value) for key, value in pairs),
             magic=magic,
             compression_type=self._compression_type,
             producer_id=producer_id,
             producer_epoch=producer_epoch,
             base_sequence=0,  # also without a producer, as Kafka's
-            is_transactional=producer_id != RecordBatch.NO_PRODUCER_ID,
+            is_transactional=is_transactional,
         )
 
     def _settle_commit(
@@ -481,7 +524,7 @@ class GroupMetadataManager(KafkaMetricsGroup):
                 group.generation_id,
                 error.exception_name(),
             )
-            return _COMMIT_ERRORS.get(error, error)
+            return self.maybe_convert_offset_commit_error(error)
 
     def _validate_offset_metadata_length(self, metadata: str | None) -> bool:
         """As long as Java says it is: in units of UTF-16."""

@@ -10,8 +10,8 @@ Read next: group_metadata_message.py (a whole group), group_metadata_manager.py,
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from kafka_py.api.api_version import KAFKA_2_1_IV0, KAFKA_2_1_IV1, ApiVersion
 from kafka_py.common.errors import KafkaException
@@ -21,11 +21,21 @@ from kafka_py.common.protocol.types.field import Field
 from kafka_py.common.protocol.types.schema import Schema
 from kafka_py.common.protocol.types.struct import Struct
 from kafka_py.common.protocol.types.type import BYTES, INT32, INT64, NULLABLE_STRING, STRING
+from kafka_py.common.record.compression_type import CompressionType
+from kafka_py.common.record.default_record import DefaultRecord
+from kafka_py.common.record.default_record_batch import DefaultRecordBatch
+from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.record.record_batch import RecordBatch
+from kafka_py.common.record.timestamp_type import TimestampType
 from kafka_py.common.topic_partition import TopicPartition
 
 Bytes = bytes | bytearray | memoryview
 _VERSION = struct.Struct(">h")
 _INT = struct.Struct(">i")
+_LONG = struct.Struct(">q")
+# version, offset, (leader epoch,) length of what is said beside it
+_OFFSET_HEAD = struct.Struct(">hqh")
+_OFFSET_AND_EPOCH_HEAD = struct.Struct(">hqih")
 NO_TIMESTAMP = -1
 _NO_EPOCH = -1
 CURRENT_OFFSET_KEY_SCHEMA_VERSION = 1
@@ -144,13 +154,6 @@ def versioned(schemas: Mapping[int, Schema], data: Bytes | None, what: str) -> t
     return version, schemas[version].read(data, _VERSION.size)
 
 
-def _bytes_of(version: int, schema: Schema, **values: Any) -> bytes:
-    made = Struct(schema)
-    for name, value in values.items():
-        made.set(name, value)
-    return _VERSION.pack(version) + made.to_bytes()
-
-
 # ---- keys
 
 
@@ -172,7 +175,8 @@ def offset_commit_key(group: str, topic_partition: TopicPartition) -> bytes:
 
 def group_metadata_key(group: str) -> bytes:
     """The key of a group."""
-    return _bytes_of(CURRENT_GROUP_KEY_SCHEMA_VERSION, GROUP_METADATA_KEY_SCHEMA, group=group)
+    name = group.encode()
+    return _VERSION.pack(CURRENT_GROUP_KEY_SCHEMA_VERSION) + _VERSION.pack(len(name)) + name
 
 
 def read_message_key(data: Bytes) -> OffsetKey | GroupMetadataKey | UnknownKey:
@@ -198,20 +202,18 @@ def read_message_key(data: Bytes) -> OffsetKey | GroupMetadataKey | UnknownKey:
 def offset_commit_value(offset_and_metadata: OffsetAndMetadata, api_version: ApiVersion) -> bytes:
     """A committed offset as brokers of that protocol version read it."""
     committed = offset_and_metadata
-    common = {
-        "offset": committed.offset,
-        "metadata": committed.metadata,
-        "commit_timestamp": committed.commit_timestamp,
-    }
+    metadata = committed.metadata.encode()
     expire = committed.expire_timestamp
+    times = _LONG.pack(committed.commit_timestamp)
     if api_version < KAFKA_2_1_IV0 or expire is not None:
-        return _bytes_of(
-            1, OFFSET_VALUE_SCHEMAS[1], **common, expire_timestamp=NO_TIMESTAMP if expire is None else expire
-        )
-    if api_version < KAFKA_2_1_IV1:
-        return _bytes_of(2, OFFSET_VALUE_SCHEMAS[2], **common)
-    epoch = _NO_EPOCH if committed.leader_epoch is None else committed.leader_epoch
-    return _bytes_of(3, OFFSET_VALUE_SCHEMAS[3], **common, leader_epoch=epoch)
+        head = _OFFSET_HEAD.pack(1, committed.offset, len(metadata))
+        times += _LONG.pack(NO_TIMESTAMP if expire is None else expire)
+    elif api_version < KAFKA_2_1_IV1:
+        head = _OFFSET_HEAD.pack(2, committed.offset, len(metadata))
+    else:
+        epoch = _NO_EPOCH if committed.leader_epoch is None else committed.leader_epoch
+        head = _OFFSET_AND_EPOCH_HEAD.pack(3, committed.offset, epoch, len(metadata))
+    return head + metadata + times
 
 
 def read_offset_message_value(data: Bytes | None) -> OffsetAndMetadata | None:
@@ -228,3 +230,38 @@ def read_offset_message_value(data: Bytes | None) -> OffsetAndMetadata | None:
         value.get("timestamp" if version == 0 else "commit_timestamp"),
         None if expire == NO_TIMESTAMP else expire,
     )
+
+
+# ---- the batch of a commit
+
+
+def plain_batch(
+    pairs: Sequence[tuple[bytes, bytes]], timestamp: int, producer_id: int, producer_epoch: int, is_transactional: bool
+) -> MemoryRecords:
+    """Keys and values as MemoryRecords.with_records makes a batch of them, without the builder that can do more.
+
+    Uncompressed, of format 2, all with one timestamp (ms); the base sequence is 0.
+    """
+    out = bytearray(DefaultRecordBatch.RECORD_BATCH_OVERHEAD)
+    for delta, (key, value) in enumerate(pairs):
+        DefaultRecord.write_to(out, delta, 0, key, value, ())
+    DefaultRecordBatch.write_header(
+        out,
+        0,
+        0,
+        len(pairs) - 1,
+        len(out),
+        RecordBatch.MAGIC_VALUE_V2,
+        CompressionType.NONE,
+        TimestampType.CREATE_TIME,
+        timestamp,
+        timestamp,
+        producer_id,
+        producer_epoch,
+        0,
+        is_transactional,
+        False,
+        RecordBatch.NO_PARTITION_LEADER_EPOCH,
+        len(pairs),
+    )
+    return MemoryRecords(out)

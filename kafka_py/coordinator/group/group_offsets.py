@@ -1,6 +1,7 @@
 """What the group coordinator does about offsets: commits, look-ups, and what is deleted with them.
 
-Mirrors: core/src/main/scala/kafka/coordinator/group/GroupCoordinator.scala @ 1.1.1 (2.5.1: KIP-447, KIP-496)
+Mirrors: core/src/main/scala/kafka/coordinator/group/GroupCoordinator.scala @ 1.1.1 (2.5.1: KIP-447, KIP-496;
+         3.7.1: transactions are verified)
 Read next: group_metadata_manager.py (store_offsets, get_offsets, cleanup_group_metadata)
 """
 
@@ -9,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from kafka_py.common.errors import IllegalStateException
+from kafka_py.common.errors import IllegalStateException, UnsupportedForMessageFormatException
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.coordinator.group.group_metadata import (
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from kafka_py.common.utils.time import Time
     from kafka_py.coordinator.group.group_coordinator import GroupCoordinator
     from kafka_py.coordinator.group.group_metadata_manager import GroupMetadataManager, PartitionData
+    from kafka_py.log.verification_guard import VerificationGuard
 
     CommitCallback = Callable[[dict[TopicPartition, Errors]], object]
 
@@ -43,6 +45,7 @@ class GroupOffsets(Logging):
 
     Thread: request handlers.
     Locks: the group's, while a commit is looked at and appended; none while offsets are looked up or deleted.
+    Differs: a commit renews its member's session when it is appended and answered, in Kafka before; all under one lock.
     """
 
     logger_name = "kafka.coordinator.group.GroupCoordinator"
@@ -61,6 +64,7 @@ class GroupOffsets(Logging):
     def handle_txn_commit_offsets(
         self,
         group_id: str,
+        transactional_id: str,
         producer_id: int,
         producer_epoch: int,
         member_id: str,
@@ -69,20 +73,35 @@ class GroupOffsets(Logging):
         offset_metadata: Mapping[TopicPartition, OffsetAndMetadata],
         response_callback: CommitCallback,
     ) -> None:
-        """Keep offsets that count once the producer's transaction is committed; the group is made if need be."""
+        """Keep offsets that count once the producer's transaction is committed; the group is made if need be.
+
+        Before the first ones of a transaction its coordinator is asked, if that is configured (KIP-890).
+        """
         error = self._coordinator.validate_group_status(group_id, ApiKeys.TXN_OFFSET_COMMIT)
         if error is not None:
             response_callback(dict.fromkeys(offset_metadata, error))
             return
         group = self._get_or_add(group_id)
-        with group.lock:
-            error = self._txn_commit_error(group, member_id, group_instance_id, generation_id)
-            if error is not None:
+
+        def verified(error: Errors, guard: VerificationGuard | None) -> None:
+            """Runs here, or on the handler that takes the coordinator's answer."""
+            if error is not Errors.NONE:
                 response_callback(dict.fromkeys(offset_metadata, error))
                 return
-            self._group_manager.store_offsets(
-                group, member_id, offset_metadata, response_callback, producer_id, producer_epoch
-            )
+            with group.lock:
+                found = self._txn_commit_error(group, member_id, group_instance_id, generation_id)
+                if found is not None:
+                    response_callback(dict.fromkeys(offset_metadata, found))
+                    return
+                try:
+                    self._group_manager.store_offsets(
+                        group, member_id, offset_metadata, response_callback, producer_id, producer_epoch, guard
+                    )
+                except UnsupportedForMessageFormatException as e:
+                    # nobody else would answer for it here
+                    response_callback(dict.fromkeys(offset_metadata, Errors.for_exception(e)))
+
+        self._group_manager.verify_transaction(group, transactional_id, producer_id, producer_epoch, verified)
 
     @staticmethod
     def _txn_commit_error(
@@ -144,10 +163,10 @@ class GroupOffsets(Logging):
             if error is not None:
                 response_callback(dict.fromkeys(offset_metadata, error))
                 return
-            if group.has(member_id):
-                # a commit is a sign of life
-                self._coordinator.complete_and_schedule_next_heartbeat_expiration(group, group.get(member_id))
             self._group_manager.store_offsets(group, member_id, offset_metadata, response_callback)
+            if group.has(member_id):
+                # a commit is a sign of life; its answer need not wait for what that takes
+                self._coordinator.complete_and_schedule_next_heartbeat_expiration(group, group.get(member_id))
 
     @staticmethod
     def _commit_error(

@@ -9,16 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import TYPE_CHECKING, NamedTuple
 
-from kafka_py.clients.api_versions import ApiVersions
 from kafka_py.clients.cluster_connection_states import LONG_MAX
-from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
-from kafka_py.clients.network_client import NetworkClient
 from kafka_py.common.errors import IllegalStateException
 from kafka_py.common.inter_broker_send_thread import InterBrokerSendThread, RequestAndCompletionHandler
-from kafka_py.common.network.channel_builders import ChannelBuilders
-from kafka_py.common.network.network_receive import NetworkReceive
-from kafka_py.common.network.selectable import Selectable
-from kafka_py.common.network.selector import Selector
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.write_txn_markers_request import TxnMarkerEntry, WriteTxnMarkersRequest
@@ -27,6 +20,7 @@ from kafka_py.coordinator.transaction.transaction_marker_request_completion_hand
     TransactionMarkerRequestCompletionHandler,
 )
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
+from kafka_py.server.network_utils import build_network_client
 from kafka_py.utils.concurrent import ConcurrentHashMap, LinkedBlockingQueue
 
 if TYPE_CHECKING:
@@ -181,39 +175,8 @@ class TransactionMarkerChannelManager(InterBrokerSendThread, KafkaMetricsGroup):
         log_context: str,
     ) -> TransactionMarkerChannelManager:
         """A manager with a client of its own for the inter-broker listener."""
-        channel_builder = ChannelBuilders.client_channel_builder(
-            config.inter_broker_security_protocol,
-            config,
-            config.inter_broker_listener_name,
-            config.sasl_mechanism_inter_broker_protocol,
-            time,
-        )
-        selector = Selector(
-            NetworkReceive.UNLIMITED,
-            config.connections_max_idle_ms,
-            metrics,
-            time,
-            "txn-marker-channel",
-            {},
-            channel_builder,
-            metrics_per_connection=False,
-            log_ident=log_context,
-        )
-        network_client = NetworkClient(
-            selector,
-            ManualMetadataUpdater(),
-            f"broker-{config.broker_id}-txn-marker-sender",
-            max_in_flight_requests_per_connection=1,
-            reconnect_backoff_ms=50,
-            reconnect_backoff_max=50,
-            socket_send_buffer=Selectable.USE_DEFAULT_BUFFER_SIZE,
-            socket_receive_buffer=config.socket_receive_buffer_bytes,
-            request_timeout_ms=config.request_timeout_ms,
-            time=time,
-            discover_broker_versions=False,
-            api_versions=ApiVersions(),
-            log_context=log_context,
-        )
+        client_id = f"broker-{config.broker_id}-txn-marker-sender"
+        network_client = build_network_client("txn-marker", config, metrics, time, log_context, client_id)
         return cls(config, metadata_cache, network_client, txn_state_manager, txn_marker_purgatory, time)
 
     @property

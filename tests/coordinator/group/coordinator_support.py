@@ -24,6 +24,7 @@ from kafka_py.coordinator.group.group_results import (
     LeaveGroupResult,
     SyncGroupResult,
 )
+from kafka_py.log.verification_guard import VerificationGuard
 from kafka_py.server.delayed_operation import DelayedOperationPurgatory
 from kafka_py.server.kafka_config import KafkaConfig
 from kafka_py.testing.mock_timer import MockTimer
@@ -88,6 +89,11 @@ class FakeReplicaManager:
         self.error = Errors.NONE
         self.hold = False
         self.magic: int | None = 2
+        # what a transaction's coordinator answers, and the guard that is to be shown then
+        self.verdict = Errors.NONE
+        self.guard: VerificationGuard | None = None
+        self.verified: list[tuple[Any, ...]] = []
+        self.guards: list[Any] = []
         self.appended: list[Mapping[TopicPartition, Any]] = []
         self.tombstones: list[Any] = []
         self._held: list[Callable[[], None]] = []
@@ -101,9 +107,10 @@ class FakeReplicaManager:
         is_from_client: bool,
         entries_per_partition: Mapping[TopicPartition, Any],
         response_callback: Callable[[dict[TopicPartition, ProduceResponse.PartitionResponse]], object],
-        *_: Any,
-        **__: Any,
+        verification_guards: Mapping[TopicPartition, VerificationGuard] | None = None,
+        **_: Any,
     ) -> None:
+        self.guards.append(verification_guards)
         assert internal_topics_allowed
         assert not is_from_client
         error = self.error
@@ -116,6 +123,11 @@ class FakeReplicaManager:
             response_callback(dict.fromkeys(entries_per_partition, response))
 
         self._answer(answer)
+
+    def maybe_start_transaction_verification_for_partition(self, *which: Any) -> None:
+        *asked, callback = which
+        self.verified.append(tuple(asked))
+        self._answer(lambda: callback(self.verdict, self.guard))
 
     def _answer(self, answer: Callable[[], None]) -> None:
         if self.hold:
@@ -374,12 +386,26 @@ class Rig:
         group_id: str = GROUP,
         instance_id: str | None = None,
     ) -> dict[TopicPartition, Errors]:
+        return self.send_txn_commit(
+            offsets, producer_id, producer_epoch, member_id, generation, group_id, instance_id
+        ).value
+
+    def send_txn_commit(
+        self,
+        offsets: Mapping[TopicPartition, int],
+        producer_id: int = 1000,
+        producer_epoch: int = 2,
+        member_id: str = UNKNOWN_MEMBER_ID,
+        generation: int = NO_GENERATION,
+        group_id: str = GROUP,
+        instance_id: str | None = None,
+    ) -> Answer[dict[TopicPartition, Errors]]:
         answer: Answer[dict[TopicPartition, Errors]] = Answer()
         metadata = {tp: self.offset(offset) for tp, offset in offsets.items()}
         self.coordinator.handle_txn_commit_offsets(
-            group_id, producer_id, producer_epoch, member_id, instance_id, generation, metadata, answer
+            group_id, "txn", producer_id, producer_epoch, member_id, instance_id, generation, metadata, answer
         )
-        return answer.value
+        return answer
 
     def complete_txn(self, producer_id: int, is_commit: bool, partition: int | None = None) -> None:
         partitions = {self.partition if partition is None else partition}

@@ -8,6 +8,7 @@ from kafka_py.common.offset_and_metadata import OffsetAndMetadata
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.coordinator.group.group_metadata import Empty, PreparingRebalance, Stable
+from kafka_py.log.verification_guard import VerificationGuard
 from tests.coordinator.group.coordinator_support import (
     GROUP,
     LEADER,
@@ -22,6 +23,7 @@ from tests.coordinator.group.coordinator_support import (
 TP = TopicPartition("topic", 0)
 OTHER_TP = TopicPartition("other-topic", 0)
 PRODUCER = 1000
+EPOCH = 2
 
 
 def offsets(rig: Rig, *partitions: TopicPartition, group_id: str = GROUP) -> list[int]:
@@ -168,6 +170,57 @@ def test_the_group_without_a_name_has_offsets_only(rig: Rig) -> None:
 
 
 # -- Transactions
+
+
+def test_a_commit_waits_until_its_transaction_is_verified_and_shows_the_guard(rig: Rig) -> None:
+    manager = rig.replica_manager
+    manager.guard, manager.hold = VerificationGuard(), True
+    answer = rig.send_txn_commit({TP: 0})
+    partition = TopicPartition("__consumer_offsets", rig.partition)
+    assert manager.verified == [(partition, "txn", PRODUCER, EPOCH, -1)]
+    assert (manager.appended, answer.is_completed) == ([], False)
+    manager.release()
+    assert answer.value == {TP: Errors.NONE}
+    assert manager.guards == [{partition: manager.guard}]
+
+
+def test_a_commit_that_is_not_verified_is_shown_no_guard(rig: Rig) -> None:
+    assert rig.txn_commit({TP: 0}) == {TP: Errors.NONE}
+    assert rig.replica_manager.guards == [None]
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (Errors.INVALID_TXN_STATE, Errors.INVALID_TXN_STATE),
+        (Errors.INVALID_PRODUCER_EPOCH, Errors.INVALID_PRODUCER_EPOCH),
+        (Errors.NOT_LEADER_FOR_PARTITION, Errors.NOT_COORDINATOR),
+        (Errors.NOT_COORDINATOR, Errors.COORDINATOR_NOT_AVAILABLE),
+        (Errors.CONCURRENT_TRANSACTIONS, Errors.COORDINATOR_NOT_AVAILABLE),
+        (Errors.COORDINATOR_LOAD_IN_PROGRESS, Errors.COORDINATOR_LOAD_IN_PROGRESS),
+        (Errors.NETWORK_EXCEPTION, Errors.COORDINATOR_LOAD_IN_PROGRESS),
+    ],
+    ids=str,
+)
+def test_a_commit_whose_transaction_is_not_open_is_not_written(rig: Rig, error: Errors, told: Errors) -> None:
+    rig.replica_manager.verdict = error
+    assert rig.txn_commit({TP: 0}) == {TP: told}
+    assert rig.replica_manager.appended == []
+    assert not rig.group().has_offsets
+
+
+def test_who_left_while_its_transaction_was_verified_commits_nothing(rig: Rig) -> None:
+    member = rig.stable_member()
+    rig.replica_manager.hold = True
+    answer = rig.send_txn_commit({TP: 0}, member_id=member.member_id, generation=member.generation_id)
+    rig.group().remove(member.member_id)
+    rig.replica_manager.release()
+    assert answer.value == {TP: Errors.UNKNOWN_MEMBER_ID}
+
+
+def test_a_transactions_commit_needs_a_format_that_knows_transactions(rig: Rig) -> None:
+    rig.replica_manager.magic = 1
+    assert rig.txn_commit({TP: 0}) == {TP: Errors.UNSUPPORTED_FOR_MESSAGE_FORMAT}
 
 
 @pytest.mark.ported("GroupCoordinatorTest.testBasicFetchTxnOffsets")

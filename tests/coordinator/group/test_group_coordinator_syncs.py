@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.coordinator.group.group_metadata import CompletingRebalance, PreparingRebalance, Stable
 from kafka_py.coordinator.group.group_results import SyncGroupResult
 from tests.coordinator.group.coordinator_support import (
@@ -18,6 +19,8 @@ from tests.coordinator.group.coordinator_support import (
     SUPERSET,
     Rig,
 )
+
+TP = TopicPartition("topic", 0)
 
 
 @pytest.mark.ported("GroupCoordinatorTest.testSyncGroupNotCoordinator")
@@ -95,6 +98,21 @@ def test_if_the_leader_does_not_assign_the_followers_join_again(rig: Rig) -> Non
     rig.advance(SESSION_TIMEOUT + 100)
     assert waiting.value.error is Errors.REBALANCE_IN_PROGRESS
     assert rig.group().all_members == {follower.member_id}
+
+
+def test_a_leader_that_shows_itself_but_does_not_assign_is_out_with_its_session(rig: Rig) -> None:
+    """As from 2.7 on heartbeats would keep it in, and another timer is needed to let the others go on (KAFKA-12890)."""
+    leader, follower = rig.two_members()
+    generation = leader.generation_id
+    waiting = rig.send_sync(generation, follower.member_id)
+    rejoined = Errors.REBALANCE_IN_PROGRESS
+    for _ in range(4):
+        assert rig.heartbeat(leader.member_id, generation) is rejoined
+        assert rig.commit({TP: 1}, leader.member_id, generation) == {TP: rejoined}
+        rig.advance(SESSION_TIMEOUT // 4)
+    rig.advance(1)
+    assert rig.heartbeat(leader.member_id, generation) is Errors.UNKNOWN_MEMBER_ID
+    assert waiting.value.error is Errors.REBALANCE_IN_PROGRESS
 
 
 def test_nobody_is_told_an_assignment_that_is_not_in_the_log(rig: Rig) -> None:

@@ -13,6 +13,8 @@ from kafka_py.api.api_version import KAFKA_0_9_0, KAFKA_0_10_1_IV0, KAFKA_2_1_IV
 from kafka_py.common.errors import KafkaException, SchemaException
 from kafka_py.common.offset_and_metadata import OffsetAndMetadata
 from kafka_py.common.protocol.types.schema import Schema
+from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.record.simple_record import SimpleRecord
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.coordinator.group.group_metadata import Empty, GroupMetadata, Stable
 from kafka_py.coordinator.group.group_metadata_message import group_metadata_value, read_group_message_value
@@ -28,6 +30,7 @@ from kafka_py.coordinator.group.group_metadata_records import (
     group_metadata_key,
     offset_commit_key,
     offset_commit_value,
+    plain_batch,
     read_message_key,
     read_offset_message_value,
 )
@@ -202,3 +205,18 @@ def test_values_of_versions_nobody_knows() -> None:
         read_group_message_value("g", b"\0\x04", MockTime())
     with pytest.raises(SchemaException):
         read_offset_message_value(offset_commit_value(OffsetAndMetadata(1, None, "", 2), KAFKA_0_9_0)[:-1])
+
+
+@pytest.mark.parametrize("count", [1, 2, 70])
+@pytest.mark.parametrize("producer", [(-1, -1), (2**40, 7)])
+def test_a_commits_batch_is_the_one_that_a_builder_makes(count: int, producer: tuple[int, int]) -> None:
+    pairs = [(b"key %d" % i * (i + 1), b"value %d" % i * 3 * i) for i in range(count)]
+    for is_transactional in {False, producer[0] >= 0}:
+        built = MemoryRecords.with_records(
+            *(SimpleRecord(1_700_000_000_123, key, value) for key, value in pairs),
+            producer_id=producer[0],
+            producer_epoch=producer[1],
+            base_sequence=0,
+            is_transactional=is_transactional,
+        )
+        assert plain_batch(pairs, 1_700_000_000_123, *producer, is_transactional).buffer == built.buffer

@@ -1,0 +1,101 @@
+"""Turns what the taps see into events: passages, and what each thread is at.
+
+Ours, no original.
+"""
+
+from __future__ import annotations
+
+import threading
+from threading import get_ident
+from typing import TYPE_CHECKING, Any
+
+from kafka_py.common.network.nio_selector import NioSelector
+from kafka_py.utils.concurrent import ConcurrentHashMap, add_point
+
+if TYPE_CHECKING:
+    from kafka_py.xray.event_log import EventLog
+    from kafka_py.xray.passage import Passage
+
+# What is told when it is done, under the name of the point.
+_DONE = {"appended": "append", "completed": "complete"}
+_TOLD_WHEN_DONE = frozenset(_DONE.values())
+_STATES = {"take": "waiting-queue", "wait": "waiting-lock", "lock": "waiting-lock", "select": "select"}
+_RUNNING = ("", None)
+add_point(NioSelector, "select", "select")
+
+
+class EventWriter:
+    """A listener that writes passages into the event log.
+
+    Thread: any.
+    """
+
+    def __init__(self, events: EventLog) -> None:
+        self._events = events
+
+    def arrive(self, passage: Passage) -> None:
+        """Tell of it; of an append and a completion when they are done, for only then is known what came of them."""
+        point = passage.point
+        if point in _TOLD_WHEN_DONE:
+            return
+        fields: dict[str, Any] = {"thread": passage.thread, "method": passage.method}
+        if passage.request is not None:
+            fields["request"] = passage.request.short()
+        fields.update(passage.fields)
+        self._events.put(_DONE.get(point, point), fields)
+
+    def leave(self, passage: Passage) -> None:
+        """Nothing: what matters has been told."""
+        return
+
+
+class ThreadStates:
+    """A tap of queues, locks and selectors that knows what each thread waits for, and tells of changes when asked.
+
+    Thread: each writes its own entry, in as few steps as can be; HTTP threads read.
+    """
+
+    def __init__(self, events: EventLog) -> None:
+        self._events = events
+        # thread id -> what it does to what
+        self._now: ConcurrentHashMap[int, tuple[str, object]] = ConcurrentHashMap()  # atomic
+        self._told: dict[str, tuple[str, str]] = {}  # thread: HTTP threads, through EventLog's samplers
+
+    def before(self, op: str, target: object, item: object) -> None:
+        """The calling thread is about to wait, if it does not put something."""
+        if op in _STATES:
+            self._now[get_ident()] = (op, target)
+
+    def after(self, op: str, target: object, item: object) -> None:
+        """It goes on."""
+        if op in _STATES:
+            self._now[get_ident()] = _RUNNING
+
+    def of(self, thread: str) -> tuple[str, str]:
+        """State of a thread and what it is at; running where nothing is known."""
+        return self._named().get(thread, ("running", ""))
+
+    def _named(self) -> dict[str, tuple[str, str]]:
+        """The state of each thread that is alive and was seen, by its name; the others are forgotten."""
+        alive = {thread.ident: thread.name for thread in threading.enumerate()}
+        found = {}
+        for ident, (op, target) in self._now.items():
+            name = alive.get(ident)
+            if name is None:
+                self._now.pop(ident, None)
+                continue
+            on = getattr(target, "name", None)
+            text = on if isinstance(on, str) and on else type(target).__name__
+            found[name] = ("running", "") if target is None else (_STATES[op], text)
+        return found
+
+    def sample(self) -> None:
+        """Tell of the threads whose state is another than was told last, and of those that have ended."""
+        named = self._named()
+        for name, now in named.items():
+            if self._told.get(name) != now:
+                self._told[name] = now
+                self._events.put("thread", {"thread": name, "state": now[0], "on": now[1]})
+        for name in [name for name in self._told if name not in named]:
+            del self._told[name]
+            self._events.put("thread", {"thread": name, "state": "ended", "on": ""})
