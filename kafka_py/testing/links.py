@@ -311,7 +311,9 @@ class Links:
             self._wakeup[0].send(b"!")
 
     def close(self) -> None:
-        """End the thread and every connection."""
+        """End the thread and every connection; once more does nothing."""
+        if self._closing:
+            return
         self._closing = True
         if self._wakeup is not None:
             self.notice()

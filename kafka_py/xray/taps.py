@@ -161,8 +161,8 @@ def _points() -> list[Point]:
     while left:
         cls = left.pop()
         left += cls.__subclasses__()
-        if "process" in cls.__dict__:
-            module = cls.__module__.removeprefix("kafka_py.")
+        package, _, module = cls.__module__.partition(".")
+        if package == "kafka_py" and "process" in cls.__dict__:  # others made their own: there is no telling where
             found.append(Point(module, cls.__qualname__, "process", before=readers.controller_event))
     return found
 
@@ -188,11 +188,11 @@ def install(listener: Listener, first: bool = False) -> None:
     """
     global _listeners
     with _lock:
-        _listeners = (listener, *_listeners) if first else (*_listeners, listener)
         if not _put_in:
             for point in _points():
                 _put(point)
             ObservedApis.handle_tap = _handled
+        _listeners = (listener, *_listeners) if first else (*_listeners, listener)
 
 
 def remove(listener: Listener) -> None:

@@ -400,11 +400,16 @@ class Model:
         self.counts: collections.Counter[str] = collections.Counter()
 
     def follow(self) -> None:
-        """Read what the child that is dead now has written."""
+        """Read what the child that is dead now has written.
+
+        A kill may come while the kernel is between two pages of a line: what it told is not said, and is cut off.
+        """
         data = self._ledger.read_bytes()
-        *lines, rest = data[self._read :].split(b"\n")
-        assert rest == b""
-        self._read = len(data)
+        whole = data.rfind(b"\n") + 1
+        if whole < len(data):
+            os.truncate(self._ledger, whole)
+        lines = data[self._read : whole].splitlines()
+        self._read = whole
         latest: Partition | None = None
         for line in lines:
             kind, *what = json.loads(line)

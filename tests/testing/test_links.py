@@ -26,6 +26,7 @@ class Ends:
         self.door = self.links.open_door(0, self.broker.getsockname)
         self.zookeeper_door = self.links.open_door(ZOOKEEPER, self.broker.getsockname, 0)
         self.sockets: list[socket.socket] = [self.broker]
+        self.port = self.door.port
         self.links.start()
 
     def call(self, door: Door, first: bytes) -> tuple[socket.socket, socket.socket]:
@@ -166,3 +167,10 @@ def test_what_is_done_can_be_told(ends: Ends) -> None:
     assert rules.snapshot() == {"cut": ["0>zookeeper"], "slow": ["1>0 50 ms"], "held fetchers": ["2 of 1"]}
     rules.heal_all()
     assert rules.snapshot() == {"cut": [], "slow": [], "held fetchers": []}
+
+
+def test_links_may_be_closed_once_more(ends: Ends) -> None:
+    ends.links.close()
+    ends.links.close()
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection(("127.0.0.1", ends.port), 5)

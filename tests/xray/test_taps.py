@@ -6,6 +6,8 @@ import threading
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from kafka_py.controller.controller_event_manager import ControllerEvent
+from kafka_py.controller.controller_state import ControllerState
 from kafka_py.utils.compiled import Compiled, Form
 from kafka_py.utils.concurrent import LinkedBlockingQueue, Semaphore, install_tap, remove_tap
 from kafka_py.xray import readers, taps
@@ -35,11 +37,21 @@ class Listening:
         self.left += 1
 
 
+class OwnEvent(ControllerEvent):
+    """An event that is not the broker's: nobody can look it up, and nobody is to see it."""
+
+    state = ControllerState.IDLE
+
+    def process(self) -> None:
+        raise NotImplementedError
+
+
 def methods() -> list[Any]:
     return [point.find().__dict__[point.member] for point in taps._points()]
 
 
 def test_every_point_names_a_method_and_the_last_listener_gives_all_of_them_back() -> None:
+    assert "OwnEvent.process" not in [point.method for point in taps._points()]
     before = methods()
     first, second = Listening(), Listening()
     taps.install(first)

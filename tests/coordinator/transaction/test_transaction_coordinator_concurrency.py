@@ -167,6 +167,13 @@ class Coordinator:
             return None
         return None if found is None else found.transaction_metadata
 
+    def producer(self, txn_id: str) -> ProducerIdAndEpoch | None:
+        """Who may begin a transaction now; None while the first InitProducerId is under way."""
+        found = self.metadata(txn_id)
+        if found is None or found.producer_epoch < 0:
+            return None
+        return ProducerIdAndEpoch(found.producer_id, found.producer_epoch)
+
     def run(self, actions: Iterable[Callable[[], object]]) -> None:
         """Run them on the threads, all at once, and then to their ends what they have begun."""
         for future in self.executor.invoke_all(list(actions)):
@@ -240,10 +247,10 @@ class AddPartitions:
         self._coordinator, self._txn_id = coordinator, txn_id
 
     def __call__(self) -> None:
-        found = self._coordinator.metadata(self._txn_id)
+        found = self._coordinator.producer(self._txn_id)
         if found is not None:
             self._coordinator.coordinator.handle_add_partitions_to_transaction(
-                self._txn_id, found.producer_id, found.producer_epoch, {TP}, self._answered
+                self._txn_id, found.producer_id, found.epoch, {TP}, self._answered
             )
 
     def _answered(self, error: Errors) -> None:
@@ -260,10 +267,10 @@ class EndTxn(AddPartitions):
         self.state = CompleteCommit if even else CompleteAbort
 
     def __call__(self) -> None:
-        found = self._coordinator.metadata(self._txn_id)
+        found = self._coordinator.producer(self._txn_id)
         if found is not None:
             self._coordinator.coordinator.handle_end_transaction(
-                self._txn_id, found.producer_id, found.producer_epoch, self._result, self._answered
+                self._txn_id, found.producer_id, found.epoch, self._result, self._answered
             )
 
 
