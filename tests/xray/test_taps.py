@@ -40,7 +40,7 @@ class Listening:
 class OwnEvent(ControllerEvent):
     """An event that is not the broker's: nobody can look it up, and nobody is to see it."""
 
-    state = ControllerState.IDLE
+    state = ControllerState.Idle
 
     def process(self) -> None:
         raise NotImplementedError
