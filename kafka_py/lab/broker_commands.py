@@ -44,7 +44,7 @@ COMMANDS: Mapping[str, Command] = {
     "term": Command(True, "SIGTERM: hands its partitions over, then ends"),
     "stop": Command(True, "SIGSTOP: hangs; its connections stay open and nobody answers"),
     "cont": Command(True, "SIGCONT: goes on as if nothing had been"),
-    "start": Command(True, "starts one that has ended again, with its directories and ports"),
+    "start_broker": Command(True, "starts one that has ended again, with its directories and ports"),
     "status": Command(False, "what each broker does"),
     "env": Command(False, f'prints {ENV_FILE}; eval "$(… env)" sets $P, $ZK, $BROKERS …'),
 }
@@ -75,7 +75,7 @@ class BrokerCommands:
             "term": self._term,
             "stop": self._stop,
             "cont": self._cont,
-            "start": self._start,
+            "start_broker": self._start,
         }
 
     def execute(self, words: Sequence[str], tell: Tell) -> int:
@@ -171,7 +171,7 @@ class BrokerCommands:
 def alive(broker: LocalBroker) -> int:
     """The process id of one that runs or is stopped. Raises RefusedError for one that has ended."""
     if not broker.process.is_running:
-        again = f"{HERE.name_of('kafka-lab')} start {broker.id}"
+        again = f"{HERE.name_of('kafka-lab')} start_broker {broker.id}"
         raise RefusedError(f"Broker {broker.id} has ended ({broker.process.how_it_ended}); start it: {again}")
     return broker.process.pid
 

@@ -92,7 +92,7 @@ class BrokerWatch:
             f"Broker {broker.id} has ended ({process.how_it_ended}); its last words are in {process.output}\n"
             f"  {up}ZooKeeper stay{'' if up else 's'} up. Who leads now, and to start it again:\n"
             f"  {HERE.name_of('kafka-topics')} --zookeeper {self._cluster.zookeeper_connect} --describe\n"
-            f"  {HERE.name_of('kafka-lab')} start {broker.id}"
+            f"  {HERE.name_of('kafka-lab')} start_broker {broker.id}"
         )
 
     def _write(self) -> None:

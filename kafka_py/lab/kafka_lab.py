@@ -1,6 +1,6 @@
 """One command, some brokers: starts ZooKeeper and brokers, sends a file through them and tells what happened.
 
-Then they stay up, and the sub-commands (kill, start …) do things to them from another terminal.
+Then they stay up, and the sub-commands (kill, start_broker …) do things to them from another terminal.
 
 Ours, no original. Everything is real: the embedded ZooKeeper and each broker are processes of their own, the client is
 confluent-kafka (librdkafka), and the story of the request comes from the broker's own journal.
@@ -27,6 +27,9 @@ from kafka_py.lab.control import ControlServer, NoLabError, ask, find_lab, say
 from kafka_py.lab.group_story import GROUP, GroupStory
 from kafka_py.lab.lab_http import LabHttp
 from kafka_py.lab.round_trip import consume, create_topic, produce, tell_the_story
+from kafka_py.labs.cli import HELP as LABS
+from kafka_py.labs.cli import WORDS as LAB_WORDS
+from kafka_py.labs.cli import main as labs
 from kafka_py.testing.cluster import Cluster
 from kafka_py.testing.faults import FAULTS
 from kafka_py.testing.local_cluster import LocalBroker
@@ -49,8 +52,10 @@ def default_file() -> pathlib.Path:
 def parse(args: Sequence[str]) -> argparse.Namespace:
     """What kind of lab to start."""
     commands = "".join(
-        f"  {name + (' N' if command.of_a_broker else ''):<8} {command.help}\n" for name, command in COMMANDS.items()
+        f"  {name + (' N' if command.of_a_broker else ''):<14} {command.help}\n" for name, command in COMMANDS.items()
     )
+    commands += "labs, exercises with a check:\n"
+    commands += "".join(f"  {usage:<14} {help}\n" for usage, help in LABS.items())
     commands += "and what happens to clusters (VERB --help tells more):\n"
     commands += "".join(f"  {verb.usage}\n" for verb in VERBS.values())
     parser = argparse.ArgumentParser(
@@ -181,7 +186,7 @@ class KafkaLab:
         say(f"  {HERE.name_of('kafka-consumer-groups')} {groups}")
         say(f"  {HERE.name_of('kafka-topics')} --zookeeper {cluster.zookeeper_connect} --describe")
         say(f"  kcat -b {servers} -L")
-        say(f"  {lab} kill {cluster.brokers[-1].id}    # and start, stop, cont, term, status: {lab} --help")
+        say(f"  {lab} kill {cluster.brokers[-1].id}    # and start_broker, stop, cont, term, status: {lab} --help")
         say(f"  . {cluster.home / ENV_FILE}    # $P, $ZK, $BROKERS and so on, for the commands of the pages")
         commands, watch = BrokerCommands(cluster), BrokerWatch(cluster, say)
         try:
@@ -222,6 +227,8 @@ def main(args: list[str]) -> int:
     """0 after a round trip in which every line came back, 1 with the reason otherwise; of a sub-command what
     ``control`` gives."""
     try:
+        if args and args[0] in LAB_WORDS:
+            return labs(args)
         return control(args) if args and args[0] in {*COMMANDS, *VERBS} else KafkaLab(parse(args)).run()
     except KeyboardInterrupt:
         return 130

@@ -141,7 +141,7 @@ def test_brokers_come_and_go_while_the_lab_stays_up(lab: subprocess.Popen[str], 
         assert "is killed" in terminal.lab("kill 1")
         assert terminal.run("bin/kafka-lab.py kill 1")[0] == 1, "it is dead already"
         terminal.wait_for("0,2", "the partitions move")
-        assert "Broker 1 serves again" in terminal.lab("start 1")
+        assert "Broker 1 serves again" in terminal.lab("start_broker 1")
         terminal.wait_for("0,1,2", "the broker is back in the ISR")
 
         # as the pages do it, by process id
@@ -152,7 +152,7 @@ def test_brokers_come_and_go_while_the_lab_stays_up(lab: subprocess.Popen[str], 
         terminal.wait_for("0,1,2", "it catches up")
 
         assert "exit status 0" in terminal.lab("term 0")
-        terminal.lab("start 0")
+        terminal.lab("start_broker 0")
         terminal.wait_for("0,1,2", "all are in sync again")
         logs = "$L0/controller.log $L1/controller.log $L2/controller.log"
         code, elected = terminal.run(f"grep -h 'successfully elected as the controller' {logs}")

@@ -46,15 +46,15 @@ def test_kill_and_start(lab: Lab) -> None:
     assert not lab.process.is_running
     for again in ("kill", "term", "stop", "cont"):
         code, said = lab.does(f"{again} 1")
-        assert (code, said) == (1, "Broker 1 has ended (SIGKILL); start it: bin/kafka-lab.py start 1")
-    assert lab.does("start 1") == (0, "Broker 1 serves again: pid 201, after 0.0 s")
-    assert lab.does("start 1") == (1, "Broker 1 runs already: pid 201")
+        assert (code, said) == (1, "Broker 1 has ended (SIGKILL); start it: bin/kafka-lab.py start_broker 1")
+    assert lab.does("start_broker 1") == (0, "Broker 1 serves again: pid 201, after 0.0 s")
+    assert lab.does("start_broker 1") == (1, "Broker 1 runs already: pid 201")
 
 
 def test_start_waits_until_the_session_of_the_last_life_has_ended(lab: Lab) -> None:
     lab.does("kill 1")
     lab.sessions = 20
-    code, said = lab.does("start 1")
+    code, said = lab.does("start_broker 1")
     assert code == 0
     assert said.splitlines() == [
         "ZooKeeper believes in broker 1 until its session ends; it can start only then ...",
@@ -65,11 +65,11 @@ def test_start_waits_until_the_session_of_the_last_life_has_ended(lab: Lab) -> N
 def test_start_beside_one_that_was_started_by_hand(lab: Lab) -> None:
     lab.does("kill 1")
     lab.sessions = 1_000_000
-    code, said = lab.does("start 1")
+    code, said = lab.does("start_broker 1")
     assert (code, said.splitlines()[-1]) == (1, "Somebody else is registered as broker 1")
     with socket.create_server(("127.0.0.1", 0)) as server:
         lab.cluster.brokers[1].port = server.getsockname()[1]
-        code, said = lab.does("start 1")
+        code, said = lab.does("start_broker 1")
     assert code == 1
     assert "was broker 1 started by hand?" in said
 
@@ -81,7 +81,7 @@ def test_a_start_that_fails_says_why(lab: Lab, monkeypatch: pytest.MonkeyPatch) 
         raise RuntimeError("broker-1 ended with 1 before 'started'")
 
     monkeypatch.setattr(lab.cluster.brokers[1], "start", start)
-    assert lab.does("start 1") == (1, "broker-1 ended with 1 before 'started'")
+    assert lab.does("start_broker 1") == (1, "broker-1 ended with 1 before 'started'")
 
 
 def test_stop_and_cont(lab: Lab) -> None:
@@ -90,7 +90,7 @@ def test_stop_and_cont(lab: Lab) -> None:
     assert lab.process.is_stopped
     assert lab.does("stop 1") == (1, "Broker 1 is stopped already")
     assert lab.does("term 1")[0] == 1, "it would not notice"
-    assert lab.does("start 1") == (1, "Broker 1 runs already: pid 101")
+    assert lab.does("start_broker 1") == (1, "Broker 1 runs already: pid 101")
     assert lab.does("cont 1") == (0, "Broker 1, pid 101, goes on")
     assert not lab.process.is_stopped
     lab.does("stop 1")

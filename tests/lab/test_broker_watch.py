@@ -43,7 +43,7 @@ def test_a_broker_dies_and_returns(tmp_path: pathlib.Path) -> None:
         f"Broker 1 has ended (SIGKILL); its last words are in {tmp_path}/broker-1/out",
         "  Brokers 0, 2 and ZooKeeper stay up. Who leads now, and to start it again:",
         "  bin/kafka-topics.py --zookeeper z:1 --describe",
-        "  bin/kafka-lab.py start 1",
+        "  bin/kafka-lab.py start_broker 1",
     ]
     assert lab.news() == "", "once is enough"
     lab.cluster.brokers[1].start()

@@ -106,7 +106,7 @@ def test_properties_of_all_brokers() -> None:
 def test_help_tells_of_the_commands(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         main(["--help"])
-    assert "  stop N   SIGSTOP: " in capsys.readouterr().out
+    assert "  stop N         SIGSTOP: " in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(("brokers", "replicas"), [(1, 1), (2, 2), (3, 3), (5, 3)])

@@ -1,0 +1,120 @@
+"""What an exercise is: a cluster that is prepared, questions and tasks, and a check of what was done.
+
+Ours, no original.
+
+Read next: catalog.py, all of them; session.py, which keeps one running
+"""
+
+from __future__ import annotations
+
+import pathlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, ClassVar, Final, NamedTuple
+
+from kafka_py.labs.answers import Answers
+from kafka_py.labs.finding import Finding
+from kafka_py.labs.xray_client import XrayClient
+from kafka_py.testing.cluster import Cluster
+
+KINDS: Final = ("observe", "tune", "break", "schedule", "implement")
+
+
+class Question(NamedTuple):
+    """Something to be found out and written into the file of answers.
+
+    ``name`` is the word before the colon there; ``truth`` gives what is true of this very cluster, as text: the only
+    right answer, or several.
+    """
+
+    name: str
+    text: str
+    truth: Callable[[Bench], str | Sequence[str]]
+
+
+class Bench:
+    """What an exercise works on: its cluster, the folder of whoever does it, and what it noted at the beginning.
+
+    Thread: the lab's only one
+    """
+
+    def __init__(self, cluster: Cluster, folder: pathlib.Path, token: str) -> None:
+        """``token`` opens the X-rays of all brokers; ``folder`` has the files of answers."""
+        self.cluster = cluster
+        self.folder = folder
+        self.token = token
+        # Whatever the exercise wants to know again when it checks.
+        self.notes: dict[str, Any] = {}  # thread: lab
+
+    def xray(self, broker: int = 0) -> XrayClient:
+        """The X-ray of a broker."""
+        return XrayClient(self.cluster.broker(broker).metrics_port, self.token)
+
+    @property
+    def servers(self) -> str:
+        """For clients' bootstrap.servers."""
+        return self.cluster.bootstrap_servers
+
+    def file(self, name: str) -> pathlib.Path:
+        """A file of whoever does the exercise."""
+        return self.folder / name
+
+    def write_new(self, name: str, text: str) -> None:
+        """Make a file for whoever does the exercise; one that is there stays."""
+        if not self.file(name).exists():
+            self.file(name).write_text(text, encoding="utf-8")
+
+
+class Exercise(ABC):
+    """One of the labs.
+
+    ``number`` and ``slug`` name it and its sheet, ``kinds`` are of KINDS, ``minutes`` is what a workshop gives it,
+    ``pages`` are those of docs that it goes with. The cluster has ``brokers`` brokers with ``properties``.
+    """
+
+    number: ClassVar[int]
+    slug: ClassVar[str]
+    title: ClassVar[str]
+    title_zh: ClassVar[str]
+    kinds: ClassVar[tuple[str, ...]]
+    minutes: ClassVar[int]
+    pages: ClassVar[tuple[str, ...]]
+    brokers: ClassVar[int] = 1
+    log_dirs: ClassVar[int] = 1
+    properties: ClassVar[Mapping[str, str]] = {}
+    questions: ClassVar[tuple[Question, ...]] = ()
+    hints: ClassVar[tuple[str, ...]]
+
+    @property
+    def answers_file(self) -> str:
+        """The name of the file of answers."""
+        return f"answers-{self.number}.txt"
+
+    @abstractmethod
+    def prepare(self, bench: Bench) -> None:
+        """Make what the exercise needs: topics, records, files. Called once, when all brokers serve."""
+
+    @abstractmethod
+    def check_work(self, bench: Bench) -> list[Finding]:
+        """Look whether the tasks are done; what the questions ask is looked at by ``check``."""
+
+    def finish(self, bench: Bench) -> None:
+        """End what ``prepare`` has left running; most leave nothing."""
+        bench.notes.clear()
+
+    def begin(self, bench: Bench) -> None:
+        """prepare, and the file of answers with a line for each question."""
+        if self.questions:
+            lines = [f"# {question.text}\n{question.name}:\n" for question in self.questions]
+            bench.write_new(self.answers_file, "\n".join(lines))
+        self.prepare(bench)
+
+    def check(self, bench: Bench) -> list[Finding]:
+        """All findings, in the sheet's order: tasks first, then the questions."""
+        return [*self.check_work(bench), *self._check_answers(bench)]
+
+    def _check_answers(self, bench: Bench) -> list[Finding]:
+        if not self.questions:
+            return []
+        answers = Answers.read(bench.file(self.answers_file))
+        return [answers.compare(question.name, question.truth(bench)) for question in self.questions]

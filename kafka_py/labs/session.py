@@ -1,0 +1,129 @@
+"""`kafka-lab start N`: starts the cluster of an exercise, tells what to do, and stays up for checks and hints.
+
+Ours, no original.
+"""
+
+from __future__ import annotations
+
+import argparse
+import pathlib
+import secrets
+import signal
+import sys
+from collections.abc import Sequence
+
+from confluent_kafka import KafkaException as LibrdkafkaException
+
+from kafka_py.lab.broker_commands import BrokerCommands
+from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch
+from kafka_py.lab.control import ControlServer, say
+from kafka_py.lab.lab_http import LabHttp
+from kafka_py.labs.catalog import EXERCISES, sheet_of
+from kafka_py.labs.commands import ExerciseCommands
+from kafka_py.labs.exercise import Bench, Exercise
+from kafka_py.labs.results import FILE, Results
+from kafka_py.testing.cluster import Cluster
+from kafka_py.testing.faults import FAULTS
+from kafka_py.utils.concurrent import CountDownLatch
+from kafka_py.utils.installation import HERE
+
+_TURN_MS = 250
+_USUAL = {
+    "kafka.py.xray": "step",
+    "group.initial.rebalance.delay.ms": "0",
+    "zookeeper.session.timeout.ms": "6000",
+}
+
+
+class ExerciseSession:
+    """One exercise from its start to Ctrl-C; begun anew as often as somebody resets it.
+
+    Thread: the lab's only one
+    """
+
+    def __init__(self, exercise: Exercise, folder: pathlib.Path, language: str, port: int) -> None:
+        """``port`` is the first broker's; 0 = any free one."""
+        self._exercise = exercise
+        self._folder = folder
+        self._language = language
+        self._port = port
+        self._stop = CountDownLatch(1)
+
+    def run(self) -> int:
+        """0 after Ctrl-C or SIGTERM."""
+        signal.signal(signal.SIGTERM, lambda *_: self._stop.count_down())
+        try:
+            while self._once():
+                say("")
+        except KeyboardInterrupt:
+            say("\nStopping ...")
+        return 0
+
+    def _once(self) -> bool:
+        """From start to end; whether it shall begin again."""
+        token = secrets.token_urlsafe(18)
+        with cluster_for(self._exercise, token, self._port) as cluster:
+            bench = Bench(cluster, self._folder, token)
+            pages = LabHttp(cluster, token, faults=FAULTS)
+            self._exercise.begin(bench)
+            pages.startup()
+            try:
+                self._tell_the_task(cluster, pages.link)
+                return self._stay_up(bench)
+            finally:
+                pages.shutdown()
+                self._exercise.finish(bench)
+
+    def _tell_the_task(self, cluster: Cluster, link: str) -> None:
+        sheet = sheet_of(self._exercise, self._language)
+        lab, number = HERE.name_of("kafka-lab"), self._exercise.number
+        say(sheet.read_text(encoding="utf-8"))
+        say(f"The sheet:  {sheet}")
+        say(f"X-ray:      {link}")
+        say(f"Brokers:    {cluster.bootstrap_servers}; ZooKeeper: {cluster.zookeeper_connect}")
+        say(f"Your files: {self._folder}/answers-{number}.txt and what the sheet names; results are kept in {FILE}")
+        say(f"In another terminal, in the same folder: . {cluster.home / ENV_FILE}")
+        say(f"  {lab} check {number}    {lab} hint {number}    {lab} reset    (Ctrl-C here ends the lab)")
+
+    def _stay_up(self, bench: Bench) -> bool:
+        commands = ExerciseCommands(self._exercise, bench, BrokerCommands(bench.cluster).execute)
+        watch = BrokerWatch(bench.cluster, say)
+        with ControlServer(bench.cluster.home, commands.execute) as control:
+            while not commands.wants_reset and not self._stop.await_(0):
+                control.serve(_TURN_MS)
+                watch.look()
+        return commands.wants_reset
+
+
+def cluster_for(exercise: Exercise, token: str, port: int = 0, home: pathlib.Path | None = None) -> Cluster:
+    """The cluster that an exercise wants; not started yet."""
+    properties = {**_USUAL, "kafka.py.xray.token": token, **exercise.properties}
+    return Cluster(exercise.brokers, port=port, home=home, properties=properties, log_dirs=exercise.log_dirs)
+
+
+def listing(folder: pathlib.Path) -> str:
+    """All exercises, a line each, with those marked that were passed in this folder."""
+    results, lines = Results(folder), []
+    for number, entry in EXERCISES.items():
+        exercise = entry.load()
+        mark = "x" if results.passed(number) else " "
+        kinds = ", ".join(exercise.kinds)
+        lines.append(f"[{mark}] {number}  {exercise.title} / {exercise.title_zh} ({exercise.minutes} min; {kinds})")
+    return "\n".join(lines)
+
+
+def start(args: Sequence[str]) -> int:
+    """`kafka-lab start N`: 0 after Ctrl-C, 1 with the reason when the cluster does not start."""
+    parser = argparse.ArgumentParser(
+        prog=f"{HERE.name_of('kafka-lab')} start", description="Starts the cluster of a lab and tells what to do."
+    )
+    parser.add_argument("number", type=int, choices=sorted(EXERCISES), metavar="N", help="which lab: 1 to 8")
+    parser.add_argument("--language", choices=("en", "zh"), default="en", help="of the sheet")
+    parser.add_argument("--port", type=int, default=0, help="of the first broker; 0 = any free port")
+    options = parser.parse_args(args)
+    exercise = EXERCISES[options.number].load()
+    try:
+        return ExerciseSession(exercise, pathlib.Path.cwd(), options.language, options.port).run()
+    except (OSError, RuntimeError, LibrdkafkaException) as e:
+        print(f"kafka-lab: {e}", file=sys.stderr)
+        return 1
