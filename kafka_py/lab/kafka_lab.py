@@ -55,7 +55,7 @@ def parse(args: Sequence[str]) -> argparse.Namespace:
         f"  {name + (' N' if command.of_a_broker else ''):<14} {command.help}\n" for name, command in COMMANDS.items()
     )
     commands += "labs, exercises with a check:\n"
-    commands += "".join(f"  {usage:<14} {help}\n" for usage, help in LABS.items())
+    commands += "".join(f"  {usage:<14} {text}\n" for usage, text in LABS.items())
     commands += "and what happens to clusters (VERB --help tells more):\n"
     commands += "".join(f"  {verb.usage}\n" for verb in VERBS.values())
     parser = argparse.ArgumentParser(

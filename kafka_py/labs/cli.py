@@ -72,4 +72,4 @@ def _ask(args: Sequence[str]) -> int:
 
 
 def _help_of(name: str) -> str:
-    return next(help for usage, help in HELP.items() if usage.split()[0] == name)
+    return next(text for usage, text in HELP.items() if usage.split()[0] == name)

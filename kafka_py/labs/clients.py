@@ -8,7 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from confluent_kafka import KafkaError, KafkaException, Message, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient
+from confluent_kafka.cimpl import NewTopic
 
 from kafka_py.common.utils.time import Time
 
@@ -77,9 +78,11 @@ class Sender:
         self._producer.flush(TIMEOUT_S)
 
 
-def send(servers: str, topic: str, values: Sequence[str], partition: int = -1, **settings: str | int) -> list[int]:
+def send(
+    servers: str, topic: str, values: Sequence[str], partition: int = -1, client: str = "lab", **settings: str | int
+) -> list[int]:
     """Send all and wait; their offsets. Raises KafkaException."""
-    sender = Sender(servers, **settings)
+    sender = Sender(servers, client, **settings)
     for value in values:
         sender.send(topic, value, partition)
     sender.flush()
@@ -99,8 +102,8 @@ def wait_for(
     condition: Callable[[], object], what: str, timeout_s: float = TIMEOUT_S, time: Time = Time.SYSTEM
 ) -> None:
     """Call ``condition`` until it gives something true. Raises TimeoutError, which says what did not come about."""
-    deadline = time.milliseconds() + timeout_s * 1000
+    deadline = Time.SYSTEM.milliseconds() + timeout_s * 1000
     while not condition():
-        if time.milliseconds() > deadline:
+        if Time.SYSTEM.milliseconds() > deadline:
             raise TimeoutError(f"not within {timeout_s:g} s: {what}")
-        time.sleep(_LOOK_EVERY_MS)
+        Time.SYSTEM.sleep(_LOOK_EVERY_MS)

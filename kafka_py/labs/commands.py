@@ -26,22 +26,25 @@ class ExerciseCommands:
     Thread: the lab's only one
     """
 
-    def __init__(self, exercise: Exercise, bench: Bench, others: Execute, time: Time = Time.SYSTEM) -> None:
+    def __init__(
+        self, exercise: Exercise, bench: Bench, hints: Sequence[str], others: Execute, time: Time = Time.SYSTEM
+    ) -> None:
         """``others`` carries out what is not about the exercise."""
         self._exercise = exercise
         self._bench = bench
         self._others = others
         self._time = time
-        self._hints = 0  # thread: lab
+        self._hints = hints
+        self._hints_told = 0  # thread: lab
         self.wants_reset = False  # thread: lab
 
     def execute(self, words: Sequence[str], tell: Tell) -> int:
         """Do it and tell what came of it; 0, or 1 when something is missing, was refused or failed."""
         if not words or words[0] not in WORDS:
             return self._others(words, tell)
-        number = next((word for word in words[1:] if word != JSON), str(self._exercise.number))
-        if number != str(self._exercise.number):
-            tell(f"Lab {self._exercise.number} runs, not lab {number}")
+        number = next((word for word in words[1:] if word != JSON), str(self._exercise.about.number))
+        if number != str(self._exercise.about.number):
+            tell(f"Lab {self._exercise.about.number} runs, not lab {number}")
             return 1
         match words[0]:
             case "check":
@@ -50,7 +53,7 @@ class ExerciseCommands:
                 return self._hint(tell)
             case _:
                 self.wants_reset = True
-                tell(f"Lab {self._exercise.number} begins again")
+                tell(f"Lab {self._exercise.about.number} begins again")
                 return 0
 
     def _check(self, tell: Tell, as_json: bool) -> int:
@@ -74,8 +77,7 @@ class ExerciseCommands:
 
     def _hint(self, tell: Tell) -> int:
         """The next hint; the last again and again."""
-        hints = self._exercise.hints
-        at = min(self._hints, len(hints) - 1)
-        self._hints += 1
-        tell(f"({at + 1} of {len(hints)}) {hints[at]}")
+        at = min(self._hints_told, len(self._hints) - 1)
+        self._hints_told += 1
+        tell(f"({at + 1} of {len(self._hints)}) {self._hints[at]}")
         return 0

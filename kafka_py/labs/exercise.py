@@ -10,6 +10,7 @@ from __future__ import annotations
 import pathlib
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any, ClassVar, Final, NamedTuple
 
 from kafka_py.labs.answers import Answers
@@ -65,30 +66,35 @@ class Bench:
             self.file(name).write_text(text, encoding="utf-8")
 
 
-class Exercise(ABC):
-    """One of the labs.
+class About(NamedTuple):
+    """What is known of an exercise before it starts; its hints are at the end of its sheet.
 
-    ``number`` and ``slug`` name it and its sheet, ``kinds`` are of KINDS, ``minutes`` is what a workshop gives it,
+    ``number`` and ``slug`` name it and its sheet; ``kinds`` are of KINDS, ``minutes`` is what a workshop gives it,
     ``pages`` are those of docs that it goes with. The cluster has ``brokers`` brokers with ``properties``.
     """
 
-    number: ClassVar[int]
-    slug: ClassVar[str]
-    title: ClassVar[str]
-    title_zh: ClassVar[str]
-    kinds: ClassVar[tuple[str, ...]]
-    minutes: ClassVar[int]
-    pages: ClassVar[tuple[str, ...]]
-    brokers: ClassVar[int] = 1
-    log_dirs: ClassVar[int] = 1
-    properties: ClassVar[Mapping[str, str]] = {}
-    questions: ClassVar[tuple[Question, ...]] = ()
-    hints: ClassVar[tuple[str, ...]]
+    number: int
+    slug: str
+    title: str
+    title_zh: str
+    kinds: tuple[str, ...]
+    minutes: int
+    pages: tuple[str, ...]
+    questions: tuple[Question, ...] = ()
+    brokers: int = 1
+    log_dirs: int = 1
+    properties: Mapping[str, str] = MappingProxyType({})
+
+
+class Exercise(ABC):
+    """One of the labs: what it is about, how it is prepared, and how its tasks are checked."""
+
+    about: ClassVar[About]
 
     @property
     def answers_file(self) -> str:
         """The name of the file of answers."""
-        return f"answers-{self.number}.txt"
+        return f"answers-{self.about.number}.txt"
 
     @abstractmethod
     def prepare(self, bench: Bench) -> None:
@@ -104,8 +110,8 @@ class Exercise(ABC):
 
     def begin(self, bench: Bench) -> None:
         """prepare, and the file of answers with a line for each question."""
-        if self.questions:
-            lines = [f"# {question.text}\n{question.name}:\n" for question in self.questions]
+        if self.about.questions:
+            lines = [f"# {question.text}\n{question.name}:\n" for question in self.about.questions]
             bench.write_new(self.answers_file, "\n".join(lines))
         self.prepare(bench)
 
@@ -114,7 +120,7 @@ class Exercise(ABC):
         return [*self.check_work(bench), *self._check_answers(bench)]
 
     def _check_answers(self, bench: Bench) -> list[Finding]:
-        if not self.questions:
+        if not self.about.questions:
             return []
         answers = Answers.read(bench.file(self.answers_file))
-        return [answers.compare(question.name, question.truth(bench)) for question in self.questions]
+        return [answers.compare(question.name, question.truth(bench)) for question in self.about.questions]

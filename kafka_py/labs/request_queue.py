@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from kafka_py.labs.clients import Sender, answers, create_topic, wait_for
-from kafka_py.labs.exercise import Bench, Exercise, Question
+from kafka_py.labs.exercise import About, Bench, Exercise, Question
 from kafka_py.labs.finding import Finding
 
 SLOW = "slow"
@@ -35,33 +35,26 @@ def _depth(bench: Bench) -> int:
 class RequestQueue(Exercise):
     """A record to the topic ``slow`` holds the handler that appends it; everybody else has what is left."""
 
-    number = 2
-    slug = "request-queue"
-    title = "The request queue and its handlers"
-    title_zh = "请求队列与处理线程"
-    kinds = ("observe", "tune", "break")
-    minutes = 35
-    pages = ("start-up-network-threads", "why-fast-and-available", "socket-server")
-    properties = {"num.io.threads": "2", "num.network.threads": "1", "queued.max.requests": str(CAPACITY)}
-    questions = (
-        Question("held", "Which thread is held?", lambda bench: str(bench.notes["held"])),
-        Question("method", "In which method (Class.member)?", lambda bench: str(bench.notes["method"])),
-        Question("left", "How many handlers served everybody else then?", lambda bench: "1"),
-        Question("capacity", "How many requests fit into the request queue?", lambda bench: str(CAPACITY)),
-        Question(
-            "blocked",
-            "While the queue is full: in which method of RequestChannel does the network thread wait?",
-            lambda bench: ("RequestChannel.send_request", "send_request", "RequestChannel.send_requests"),
+    about = About(
+        number=2,
+        slug="request-queue",
+        title="The request queue and its handlers",
+        title_zh="请求队列与处理线程",
+        kinds=("observe", "tune", "break"),
+        minutes=35,
+        pages=("start-up-network-threads", "why-fast-and-available", "socket-server"),
+        properties={"num.io.threads": "2", "num.network.threads": "1", "queued.max.requests": str(CAPACITY)},
+        questions=(
+            Question("held", "Which thread is held?", lambda bench: str(bench.notes["held"])),
+            Question("method", "In which method (Class.member)?", lambda bench: str(bench.notes["method"])),
+            Question("left", "How many handlers served everybody else then?", lambda bench: "1"),
+            Question("capacity", "How many requests fit into the request queue?", lambda bench: str(CAPACITY)),
+            Question(
+                "blocked",
+                "While the queue is full: in which method of RequestChannel does the network thread wait?",
+                lambda bench: ("RequestChannel.send_request", "send_request", "RequestChannel.send_requests"),
+            ),
         ),
-    )
-    hints = (
-        "The X-ray's reactor shows who is held, and where. In a shell: "
-        "curl -s http://$M/xray/state?view=broker | python3 -m json.tool",
-        "num.io.threads may be changed while the broker runs: kafka-configs --bootstrap-server $BROKERS --alter "
-        "--entity-type brokers --entity-name 0 --add-config num.io.threads=4. One handler is left to carry that out.",
-        "kafka-lab fill_request_queue 0 sends more than two handlers can handle; while it does, look at the thread "
-        "data-plane-kafka-network-thread-0-… in the view of threads. kafka-lab drain_request_queue 0 ends it.",
-        "Whoever is held goes on after Resume in the X-ray.",
     )
 
     def prepare(self, bench: Bench) -> None:

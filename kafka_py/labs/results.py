@@ -36,14 +36,14 @@ class Results:
     def keep(self, exercise: Exercise, findings: Sequence[Finding], now_ms: int) -> dict[str, Any]:
         """Note what was found, in place of what was found before; gives the entry."""
         entry = {
-            "lab": exercise.number,
-            "title": exercise.title,
+            "lab": exercise.about.number,
+            "title": exercise.about.title,
             "who": getpass.getuser(),
             "passed": all(finding.good for finding in findings),
             "checkedMs": now_ms,
             "checks": [finding._asdict() for finding in findings],
         }
-        others = [one for one in self.all() if one["lab"] != exercise.number]
+        others = [one for one in self.all() if one["lab"] != exercise.about.number]
         kept = sorted([*others, entry], key=lambda one: int(one["lab"]))
         self._file.write_text(json.dumps(kept, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
         return entry

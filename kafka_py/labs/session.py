@@ -18,7 +18,7 @@ from kafka_py.lab.broker_commands import BrokerCommands
 from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch
 from kafka_py.lab.control import ControlServer, say
 from kafka_py.lab.lab_http import LabHttp
-from kafka_py.labs.catalog import EXERCISES, sheet_of
+from kafka_py.labs.catalog import EXERCISES, Sheet
 from kafka_py.labs.commands import ExerciseCommands
 from kafka_py.labs.exercise import Bench, Exercise
 from kafka_py.labs.results import FILE, Results
@@ -45,7 +45,7 @@ class ExerciseSession:
         """``port`` is the first broker's; 0 = any free one."""
         self._exercise = exercise
         self._folder = folder
-        self._language = language
+        self._sheet = Sheet(exercise, language)
         self._port = port
         self._stop = CountDownLatch(1)
 
@@ -75,10 +75,9 @@ class ExerciseSession:
                 self._exercise.finish(bench)
 
     def _tell_the_task(self, cluster: Cluster, link: str) -> None:
-        sheet = sheet_of(self._exercise, self._language)
-        lab, number = HERE.name_of("kafka-lab"), self._exercise.number
-        say(sheet.read_text(encoding="utf-8"))
-        say(f"The sheet:  {sheet}")
+        lab, number = HERE.name_of("kafka-lab"), self._exercise.about.number
+        say(self._sheet.task)
+        say(f"The sheet:  {self._sheet.path}")
         say(f"X-ray:      {link}")
         say(f"Brokers:    {cluster.bootstrap_servers}; ZooKeeper: {cluster.zookeeper_connect}")
         say(f"Your files: {self._folder}/answers-{number}.txt and what the sheet names; results are kept in {FILE}")
@@ -86,7 +85,8 @@ class ExerciseSession:
         say(f"  {lab} check {number}    {lab} hint {number}    {lab} reset    (Ctrl-C here ends the lab)")
 
     def _stay_up(self, bench: Bench) -> bool:
-        commands = ExerciseCommands(self._exercise, bench, BrokerCommands(bench.cluster).execute)
+        others = BrokerCommands(bench.cluster).execute
+        commands = ExerciseCommands(self._exercise, bench, self._sheet.hints, others)
         watch = BrokerWatch(bench.cluster, say)
         with ControlServer(bench.cluster.home, commands.execute) as control:
             while not commands.wants_reset and not self._stop.await_(0):
@@ -97,18 +97,20 @@ class ExerciseSession:
 
 def cluster_for(exercise: Exercise, token: str, port: int = 0, home: pathlib.Path | None = None) -> Cluster:
     """The cluster that an exercise wants; not started yet."""
-    properties = {**_USUAL, "kafka.py.xray.token": token, **exercise.properties}
-    return Cluster(exercise.brokers, port=port, home=home, properties=properties, log_dirs=exercise.log_dirs)
+    properties = {**_USUAL, "kafka.py.xray.token": token, **exercise.about.properties}
+    return Cluster(
+        exercise.about.brokers, port=port, home=home, properties=properties, log_dirs=exercise.about.log_dirs
+    )
 
 
 def listing(folder: pathlib.Path) -> str:
     """All exercises, a line each, with those marked that were passed in this folder."""
     results, lines = Results(folder), []
     for number, entry in EXERCISES.items():
-        exercise = entry.load()
+        about = entry.load().about
         mark = "x" if results.passed(number) else " "
-        kinds = ", ".join(exercise.kinds)
-        lines.append(f"[{mark}] {number}  {exercise.title} / {exercise.title_zh} ({exercise.minutes} min; {kinds})")
+        times = f"({about.minutes} min; {', '.join(about.kinds)})"
+        lines.append(f"[{mark}] {number}  {about.title} / {about.title_zh} {times}")
     return "\n".join(lines)
 
 

@@ -17,7 +17,10 @@ _TIMEOUT_S = 30
 
 
 class XrayClient:
-    """The X-ray of one broker. Every method raises OSError when the broker does not answer, ValueError when it refuses."""
+    """The X-ray of one broker.
+
+    Every method raises OSError when the broker does not answer, ValueError when it refuses.
+    """
 
     def __init__(self, port: int, token: str) -> None:
         self._port = port
