@@ -42,7 +42,7 @@ class RequestQueue(Exercise):
         title_zh="请求队列与处理线程",
         kinds=("observe", "tune", "break"),
         minutes=35,
-        pages=("start-up-network-threads", "why-fast-and-available", "socket-server"),
+        pages=("start-up-network-threads", "why-fast-and-available"),
         properties={"num.io.threads": "2", "num.network.threads": "1", "queued.max.requests": str(CAPACITY)},
         questions=(
             Question("held", "Which thread is held?", lambda bench: str(bench.notes["held"])),
