@@ -36,7 +36,8 @@ WAIT_FOR = {
 
 
 def pages() -> list[pathlib.Path]:
-    return sorted((ROOT / "docs").glob("*.md"))
+    """Those of docs and, behind them, their translations in docs/zh."""
+    return [*sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "docs/zh").glob("*.md"))]
 
 
 def body_of(kind: str, module: str, name: str) -> str:

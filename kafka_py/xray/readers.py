@@ -9,14 +9,16 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.requests.fetch_request import FetchRequest
+from kafka_py.common.requests.produce_request import ProduceRequest
 from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.xray.passage import Passage, RequestInfo
 
 if TYPE_CHECKING:
+    from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.network.request_channel import Request
 
 _ids = itertools.count(1)
@@ -57,12 +59,12 @@ def forget() -> None:
 
 def _topics_of(body: Any) -> tuple[str, ...]:
     """The topics that a Produce or a Fetch names."""
-    partitions: Any = None
+    partitions: Iterable[TopicPartition] = ()
     if isinstance(body, FetchRequest):
         partitions = body.fetch_data()
-    elif hasattr(body, "partition_records_or_fail"):
-        partitions = body.partition_records_or_fail()
-    return () if partitions is None else tuple(dict.fromkeys(tp.topic for tp in partitions))
+    elif isinstance(body, ProduceRequest):
+        partitions = body.partitions()  # known even when its records were let go: who watches may have come late
+    return tuple(dict.fromkeys(tp.topic for tp in partitions))
 
 
 def info_of(request: Request) -> RequestInfo:

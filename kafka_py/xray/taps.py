@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kafka_py.utils.compiled import Compiled, Form
 from kafka_py.utils.concurrent import ReentrantLock
+from kafka_py.utils.logging import get_logger
 from kafka_py.xray import readers
 from kafka_py.xray.passage import Passage
 from kafka_py.xray.request_journal import ObservedApis
@@ -102,6 +103,7 @@ TAPPED: tuple[Point, ...] = (
 )
 _CONTROLLER_EVENTS = "kafka_py.controller.controller_event_manager"
 
+_log = get_logger("kafka.xray.Taps")
 _listeners: tuple[Listener, ...] = ()  # volatile: writer under _lock
 _lock = ReentrantLock()
 _put_in: list[tuple[type, str, Any]] = []  # guarded by: _lock
@@ -124,19 +126,29 @@ def _conclude(passages: Sequence[Passage]) -> None:
             listener.leave(passage)
 
 
+def _look(point: Point, reader: Reader, owner: Any, args: Sequence[Any], result: Any) -> list[Passage]:
+    """Announce what there is to see. A look that fails is told in the log, and the thread goes on as if unseen."""
+    try:
+        seen = reader(owner, args, result)
+    except Exception as e:  # noqa: BLE001  whoever only looks must not end what is looked at
+        _log.error("Nobody sees %s: it could not be read", point.method, exc=e)
+        return []
+    return _announce(seen)
+
+
 def _tapped(point: Point, original: Callable[..., Any]) -> Callable[..., Any]:
     before, after = point.before, point.after
 
     @functools.wraps(original)
     def tapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        passages = _announce(before(self, args, None)) if before is not None else []
+        passages = _look(point, before, self, args, None) if before is not None else []
         try:
             result = original(self, *args, **kwargs)
         finally:
             if passages:
                 _conclude(passages)
         if after is not None:
-            _conclude(_announce(after(self, args, result)))
+            _conclude(_look(point, after, self, args, result))
         return result
 
     return tapped

@@ -6,6 +6,10 @@ import threading
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from kafka_py.common.record.memory_records import MemoryRecords
+from kafka_py.common.record.simple_record import SimpleRecord
+from kafka_py.common.requests.produce_request import ProduceRequest
+from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.controller.controller_event_manager import ControllerEvent
 from kafka_py.controller.controller_state import ControllerState
 from kafka_py.utils.compiled import Compiled, Form
@@ -89,7 +93,8 @@ class _Request:
 
 def a_request() -> Any:
     header = SimpleNamespace(api_key=SimpleNamespace(name="Produce"), api_version=8, client_id="p-1", correlation_id=5)
-    body = SimpleNamespace(partition_records_or_fail=lambda: [SimpleNamespace(topic="a"), SimpleNamespace(topic="a")])
+    records = MemoryRecords.with_records(SimpleRecord(1, value=b"v"))
+    body = ProduceRequest(8, -1, 1000, dict.fromkeys([TopicPartition("a", 0), TopicPartition("a", 1)], records))
     return _Request(header=header, body=lambda: body, context=SimpleNamespace(connection_id="c"), processor=0)
 
 
@@ -107,6 +112,32 @@ def test_a_request_keeps_its_number() -> None:
         "correlationId": 5,
         "topics": ["a"],
     }
+
+
+def test_a_request_that_is_first_seen_at_its_end_has_let_its_records_go() -> None:
+    request = a_request()
+    request.body().clear_partition_records()
+    assert readers.info_of(request).topics == ("a",)
+
+
+def test_a_look_that_fails_is_logged_and_the_thread_goes_on(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def fails(owner: object, args: object, result: object) -> Passage:
+        raise ValueError("what is this?")
+
+    listening = Listening()
+    point = taps.Point("xray.passage", "Passage", "__repr__", before=fails, after=fails)
+    monkeypatch.setattr(taps, "TAPPED", (point,))
+    taps.install(listening)
+    try:
+        assert repr(Passage("append", "Log.append")).endswith("at append >")
+    finally:
+        taps.remove(listening)
+    assert listening.arrived == []
+    assert [record.message for record in caplog.records].count(
+        "Nobody sees Passage.__repr__: it could not be read"
+    ) == 2
 
 
 def test_an_event_is_told_under_its_points_name_when_it_is_done() -> None:
