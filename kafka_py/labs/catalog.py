@@ -30,6 +30,7 @@ class Entry(NamedTuple):
 
 
 EXERCISES: Mapping[int, Entry] = {
+    1: Entry("acceptor_and_processor", "AcceptorAndProcessor"),
     2: Entry("request_queue", "RequestQueue"),
 }
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from types import TracebackType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
 from kafka_py.utils.concurrent import ReentrantLock, untapped
 from kafka_py.utils.logging import Logging
@@ -206,7 +206,7 @@ class Replay(Logging):
             self._changed.signal_all()
         taps.remove(self)
 
-    def __enter__(self) -> Replay:
+    def __enter__(self) -> Self:
         self.start()
         return self
 
