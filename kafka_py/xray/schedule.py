@@ -143,6 +143,11 @@ class Replay(Logging):
         with self._lock:
             return self._next >= len(self.schedule.steps)
 
+    def is_waiting(self, thread: str) -> bool:
+        """Whether a thread of that name waits for its turn."""
+        with self._lock:
+            return thread in self._waiting
+
     def arrive(self, passage: Passage) -> None:
         """Return when it is this thread's turn."""
         step = Step(passage.thread, passage.point, passage.label)

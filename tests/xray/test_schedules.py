@@ -8,32 +8,11 @@ from typing import Any
 
 import pytest
 
-from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
+from kafka_py.labs.expiry_race import EXPIRES, FETCHED, KEY, TIMED_OUT, WATCHED, ProduceLike, race
+from kafka_py.server.delayed_operation import DelayedOperationPurgatory
 from kafka_py.testing.mock_timer import MockTimer
 from kafka_py.xray import taps
-from kafka_py.xray.schedule import Recorder, Replay, Schedule, ScheduleStuck
-
-KEY = "a-0"
-OPERATION = "ProduceLike"
-
-
-class ProduceLike(DelayedOperation):
-    """Waits, as a Produce with acks=all does, until somebody says that the replicas have it; notes its answers."""
-
-    def __init__(self) -> None:
-        super().__init__(1000)
-        self.replicated = False
-        self.answers: list[str] = []
-        self.expired = 0
-
-    def try_complete(self) -> bool:
-        return self.replicated and self.force_complete()
-
-    def on_complete(self) -> None:
-        self.answers.append("ok" if self.replicated else "timed out")
-
-    def on_expiration(self) -> None:
-        self.expired += 1
+from kafka_py.xray.schedule import Recorder, Replay, Schedule, ScheduleStuck, Step
 
 
 @pytest.fixture
@@ -53,29 +32,6 @@ def run(*named: tuple[str, Callable[[], object]]) -> None:
         thread.join(20)
 
 
-def race(purgatory: Any, schedule: Schedule) -> ProduceLike:
-    """A follower's fetch completes the operation while its time runs out, in the order of the schedule."""
-    operation = ProduceLike()
-
-    def produce() -> None:
-        purgatory.try_complete_else_watch(operation, [KEY])
-
-    def fetch() -> None:
-        operation.replicated = True
-        purgatory.check_and_complete(KEY)
-
-    with Replay(schedule, grace_ms=200):
-        run(("handler-0", produce))
-        run(("handler-1", fetch), ("executor", operation.run))
-    return operation
-
-
-WATCHED = ("handler-0", "watch", OPERATION)
-FETCHED = ("handler-1", "complete", OPERATION)
-EXPIRES = ("executor", "expire", OPERATION)
-TIMED_OUT = ("executor", "complete", OPERATION)
-
-
 @pytest.mark.parametrize(
     ("order", "expired"),
     [
@@ -86,10 +42,10 @@ TIMED_OUT = ("executor", "complete", OPERATION)
     ],
 )
 def test_an_operation_that_expires_as_it_is_completed_is_answered_once(
-    purgatory: Any, order: tuple[tuple[str, str, str], ...], expired: int
+    purgatory: Any, order: tuple[Step, ...], expired: int
 ) -> None:
     for _ in range(3):
-        operation = race(purgatory, Schedule.of(*order))
+        operation = race(purgatory, Schedule(order))
         assert len(operation.answers) == 1
         assert operation.expired == expired
 
@@ -102,7 +58,7 @@ def test_a_schedule_is_recorded_as_it_happened_and_kept_as_text(purgatory: Any) 
     operation.replicated = True
     run(("handler-1", lambda: purgatory.check_and_complete(KEY)))
     schedule = recorder.stop()
-    assert schedule == Schedule.of(WATCHED, FETCHED)
+    assert schedule == Schedule((WATCHED, FETCHED))
     assert Schedule.from_json(schedule.to_json()) == schedule
     assert recorder.stop() == Schedule(())
     assert taps._listeners == ()
