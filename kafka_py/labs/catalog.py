@@ -33,6 +33,7 @@ EXERCISES: Mapping[int, Entry] = {
     1: Entry("acceptor_and_processor", "AcceptorAndProcessor"),
     2: Entry("request_queue", "RequestQueue"),
     4: Entry("purgatory", "Purgatory"),
+    5: Entry("failover", "Failover"),
 }
 
 
