@@ -32,6 +32,7 @@ class Entry(NamedTuple):
 EXERCISES: Mapping[int, Entry] = {
     1: Entry("acceptor_and_processor", "AcceptorAndProcessor"),
     2: Entry("request_queue", "RequestQueue"),
+    3: Entry("produce_path", "ProducePath"),
     4: Entry("purgatory", "Purgatory"),
     5: Entry("failover", "Failover"),
 }

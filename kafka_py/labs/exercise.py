@@ -24,8 +24,8 @@ KINDS: Final = ("observe", "tune", "break", "schedule", "implement")
 class Question(NamedTuple):
     """Something to be found out and written into the file of answers.
 
-    ``name`` is the word before the colon there; ``truth`` gives what is true of this very cluster, as text: the only
-    right answer, or several.
+    ``name`` is the word before the colon there; ``text`` may name notes in braces; ``truth`` gives what is true of this
+    very cluster, as text: the only right answer, or several.
     """
 
     name: str
@@ -110,10 +110,12 @@ class Exercise(ABC):
 
     def begin(self, bench: Bench) -> None:
         """prepare, and the file of answers with a line for each question."""
-        if self.about.questions:
-            lines = [f"# {question.text}\n{question.name}:\n" for question in self.about.questions]
-            bench.write_new(self.answers_file, "\n".join(lines))
         self.prepare(bench)
+        if self.about.questions:
+            lines = [
+                f"# {question.text.format_map(bench.notes)}\n{question.name}:\n" for question in self.about.questions
+            ]
+            bench.write_new(self.answers_file, "\n".join(lines))
 
     def check(self, bench: Bench) -> list[Finding]:
         """All findings, in the sheet's order: tasks first, then the questions."""
