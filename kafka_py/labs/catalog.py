@@ -35,6 +35,7 @@ EXERCISES: Mapping[int, Entry] = {
     3: Entry("produce_path", "ProducePath"),
     4: Entry("purgatory", "Purgatory"),
     5: Entry("failover", "Failover"),
+    8: Entry("divergence", "Divergence"),
 }
 
 

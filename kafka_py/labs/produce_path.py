@@ -115,7 +115,7 @@ class ProducePath(Exercise):
         create_topic(bench.servers, TOPIC, config=config)
         values: list[str] = []
         settings: dict[str, str | int] = {"linger.ms": 50}
-        sender = Sender(bench.servers, **settings)
+        sender = Sender(bench.servers, "lab", **settings)
         while len(values) < 60 or len(segments(bench)) < 3:
             batch = [f"{len(values) + n} " + "x" * random.randint(10, 300) for n in range(random.randint(1, 4))]
             for value in batch:

@@ -38,20 +38,20 @@ def _waited(bench: Bench) -> tuple[Event, Event] | None:
     return None
 
 
-def _completed_by(bench: Bench) -> str:
+def _completed_by(bench: Bench) -> list[str]:
     found = _waited(bench)
-    return "" if found is None else str(found[1]["by"]["follower"])
+    return [] if found is None else [str(found[1]["by"]["follower"])]
 
 
-def _high_watermark(bench: Bench) -> str:
+def _high_watermark(bench: Bench) -> list[str]:
     """What it was while the record waited: what the move that let the record go began with."""
     found = _waited(bench)
     if found is None:
-        return ""
+        return []
     watch: EventWatch = bench.notes["watch"]
     began, ended = (event["us"] for event in found)
     moves = [e for e in watch.events() if e["kind"] == "high-watermark" and began < e["us"] <= ended]
-    return str(min(move["from"] for move in moves)) if moves else ""
+    return [str(min(move["from"] for move in moves))] if moves else []
 
 
 class Purgatory(Exercise):
