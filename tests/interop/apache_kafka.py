@@ -196,17 +196,19 @@ class ApacheBroker(LocalBroker):
         super().__init__(id, home, {k: v for k, v in properties.items() if not k.startswith("kafka.py.")})
         self._kafka = kafka
 
-    def start(self, environment: Mapping[str, str] | None = None) -> ApacheBroker:
-        """Start it and wait until it serves."""
+    def begin(self, environment: Mapping[str, str] | None = None) -> None:
+        """Start the process, and wait for nothing."""
         path = self.home / "apache.properties"
         path.write_text("".join(f"{key}={value}\n" for key, value in self.properties.items()))
-        since = len(self._process.text()) if self._process is not None else 0
+        self._since = len(self._process.text()) if self._process is not None else 0
         command = self._kafka.command("kafka.Kafka", str(path), level="INFO", target="System.out")
         self._process = LocalProcess(f"apache-{self.id}", command, self.home, environment or {})
-        self._process.wait_for(STARTED, since)
-        self.port = int(self._process.wait_for(LISTENING, since)[1])
+
+    def wait_until_it_serves(self) -> None:
+        """Wait until it says so, and remember its port. Raises RuntimeError when it ends before."""
+        self.process.wait_for(STARTED, self._since)
+        self.port = int(self.process.wait_for(LISTENING, self._since)[1])
         self.properties["listeners"] = f"PLAINTEXT://127.0.0.1:{self.port}"
-        return self
 
     @property
     def is_running(self) -> bool:
