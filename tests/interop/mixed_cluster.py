@@ -60,10 +60,21 @@ class MixedCluster:
         ]
 
     def __enter__(self) -> MixedCluster:
-        self._local.start()
+        self._start_one_after_the_other()
         self._zookeeper = KazooClient(self.zookeeper)
         self._zookeeper.start()
         return self
+
+    def _start_one_after_the_other(self) -> None:
+        local = self._local
+        try:
+            local.start_zookeeper()
+            for broker in local.brokers:
+                broker.properties["zookeeper.connect"] = local.zookeeper_connect
+                broker.start()
+        except BaseException:
+            local.close()
+            raise
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
