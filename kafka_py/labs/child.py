@@ -2,7 +2,7 @@
 
     python -m kafka_py.labs.child kafka_py.labs.acceptor_cases /somewhere/lab_1.py
 
-Ours, no original. The module that is named has ``findings(file)``, which is given the path.
+Ours, no original. The module that is named has ``findings(file, ...)``, which is given the path and what else there is.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ TIMEOUT_S: Final = 60
 _RESULT: Final = "findings: "
 
 
-def run(cases: str, file: pathlib.Path, timeout_s: float = TIMEOUT_S) -> list[Finding]:
+def run(cases: str, file: pathlib.Path, *more: str, timeout_s: float = TIMEOUT_S) -> list[Finding]:
     """What the cases find of a file; one finding says why when there is no file, or it does not get to an end."""
     if not file.exists():
         return [Finding(file.name, False, "there is no such file")]
-    command = [sys.executable, "-m", "kafka_py.labs.child", cases, str(file)]
+    command = [sys.executable, "-m", "kafka_py.labs.child", cases, str(file), *more]
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
     environment = {**os.environ, "PYTHONPATH": path, ENVIRONMENT_VARIABLE: "0"}
     try:
@@ -66,8 +66,8 @@ def attempt(text: str, case: Any, *args: Any) -> Finding:
 
 def main(args: list[str]) -> int:
     """Print the findings as JSON, behind whatever the file itself prints."""
-    cases, file = args
-    findings = importlib.import_module(cases).findings(pathlib.Path(file))
+    cases, file, *more = args
+    findings = importlib.import_module(cases).findings(pathlib.Path(file), *more)
     print(f"\n{_RESULT}{json.dumps(findings)}", flush=True)
     return 0
 

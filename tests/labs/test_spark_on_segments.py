@@ -1,0 +1,56 @@
+"""Lab 6: the right way through it passes, and each omission is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from kafka_py.labs.spark_cases import compared
+from tests.labs.conftest import Start
+
+pytestmark = pytest.mark.slow
+
+RIGHT = """
+def answer(spark, log_dir, servers):
+    source = spark.read.format("kafka_segments").option("logDirs", log_dir).option("subscribe", "till")
+    source = source.option("kafka.bootstrap.servers", servers)
+    rows = source.load()
+    records, last = rows.count(), rows.agg({"offset": "max"}).first()[0]
+    committed = source.option("isolation.level", "read_committed").load().count()
+    return {"records": records, "committed": committed, "markers": LOG_END - records}
+"""
+
+
+def test_the_right_way(start: Start) -> None:
+    room = start(6)
+    notes = room.bench.notes
+    untouched = room.missing()  # by the file that is there at the beginning
+    assert {"records: records that were written", "log_end", "segment"} <= untouched.keys()
+    assert untouched["markers: offsets without a record of anybody's"] == "0 is not what is in the log"
+
+    log_end = notes["records"] + notes["markers"]
+    room.bench.file("lab_6.py").write_text(RIGHT.replace("LOG_END", str(log_end)))
+    room.answer(log_end=str(log_end), segment="00000000000000000000.log")
+    assert room.missing() == {}
+
+
+TRUTH = {"records": 9, "committed": 5, "markers": 3}
+
+
+@pytest.mark.parametrize(
+    ("answer", "wrong"),
+    [
+        (lambda: "nine", {"the function gives an answer": "it gives 'nine', not a dict"}),
+        (lambda: 1 // 0, {"the function gives an answer": "ZeroDivisionError"}),
+        (lambda: {**TRUTH, "committed": 9}, {"committed: records that a read_committed consumer gets": "9 is not"}),
+        (lambda: {"records": 9, "committed": 5}, {"markers: offsets without a record of anybody's": "None is not"}),
+        (lambda: TRUTH, {}),
+    ],
+    ids=["no dict", "an error", "knows no transactions", "knows no markers", "right"],
+)
+def test_answers(answer: Callable[[], Any], wrong: dict[str, str]) -> None:
+    found = {finding.text: finding.why for finding in compared(answer, TRUTH) if not finding.good}
+    assert found.keys() == wrong.keys()
+    assert all(found[text].startswith(why) for text, why in wrong.items())
