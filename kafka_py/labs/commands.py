@@ -8,6 +8,8 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Sequence
 
+from confluent_kafka import KafkaException as LibrdkafkaException
+
 from kafka_py.common.errors import KafkaException
 from kafka_py.common.utils.time import Time
 from kafka_py.lab.control import Tell
@@ -72,7 +74,7 @@ class ExerciseCommands:
         """Those of the exercise; a cluster that is broken in a way it does not expect is one, too."""
         try:
             return self._exercise.check(self._bench)
-        except (OSError, RuntimeError, ValueError, KafkaException) as e:
+        except (OSError, RuntimeError, ValueError, KafkaException, LibrdkafkaException) as e:
             return [Finding("the cluster can be looked at", False, f"{type(e).__name__}: {e}")]
 
     def _hint(self, tell: Tell) -> int:

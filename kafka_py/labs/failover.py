@@ -74,6 +74,7 @@ class Failover(Exercise):
             pid=cluster.broker(leader).process.pid,
             session=session_of(bench, controller),
             controller_pid=cluster.broker(controller).process.pid,
+            epochs=invariants.epochs(bench, (STEADY, RISKY)),
         )
 
     def check_work(self, bench: Bench) -> list[Finding]:
@@ -102,6 +103,9 @@ class Failover(Exercise):
             Finding(f"{RISKY} was led by who was not in sync", unclean, "nothing was lost"),
             invariants.replicas_agree(bench, STEADY, 3),
             invariants.replicas_agree(bench, RISKY, 2),
+            invariants.one_leader(bench, STEADY),
+            invariants.one_leader(bench, RISKY),
+            invariants.epochs_only_grow(bench, notes["epochs"]),
             Finding(
                 "the first replicas lead again",
                 set(leaders.values()) == {notes["leader"]},

@@ -5,22 +5,40 @@ Ours, no original.
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Mapping, Sequence
 
-from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, TopicPartition
+from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaError, KafkaException, TopicPartition
 
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.common import topic_partition as names
-from kafka_py.labs.clients import TIMEOUT_S
+from kafka_py.labs.clients import TIMEOUT_S, wait_for
 from kafka_py.labs.exercise import Bench
 from kafka_py.labs.finding import Finding
 
+_LEADER_MOVES = (KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.LEADER_NOT_AVAILABLE)
+
+
+def _end(consumer: Consumer, partition: TopicPartition) -> int:
+    """The offset after the last; asks again while the leader is another than the one that was asked."""
+    ends: list[int] = []
+
+    def told() -> bool:
+        try:
+            ends.append(consumer.get_watermark_offsets(partition, timeout=TIMEOUT_S)[1])
+        except KafkaException as e:
+            if e.args[0].code() not in _LEADER_MOVES:
+                raise
+        return bool(ends)
+
+    wait_for(told, f"a leader that tells where {partition.topic} ends")
+    return ends[0]
+
 
 def values_of(servers: str, topic: str, partition: int = 0) -> list[str]:
-    """All values of a partition that may be read now. Raises KafkaException."""
+    """All values of a partition that may be read now. Raises KafkaException, TimeoutError."""
     consumer = Consumer({"bootstrap.servers": servers, "group.id": "lab-look", "enable.partition.eof": True})
     try:
-        _, end = consumer.get_watermark_offsets(TopicPartition(topic, partition), timeout=TIMEOUT_S)
+        end = _end(consumer, TopicPartition(topic, partition))
         consumer.assign([TopicPartition(topic, partition, OFFSET_BEGINNING)])
         found: list[str] = []
         while end > 0:
@@ -52,6 +70,30 @@ def controller_epoch(bench: Bench) -> int:
     with bench.cluster.zookeeper_client() as client:
         found = client.get_controller_epoch()
     return 0 if found is None else found[0]
+
+
+def epochs(bench: Bench, topics: Sequence[str]) -> dict[str, int]:
+    """The controller epoch, and the leader epoch of the first partition of each topic."""
+    return {"controller": controller_epoch(bench), **{topic: state_of(bench, topic).leader_epoch for topic in topics}}
+
+
+def epochs_only_grow(bench: Bench, before: Mapping[str, int]) -> Finding:
+    """Whether no epoch is less than it was; ``before`` is what ``epochs`` gave then."""
+    now = epochs(bench, [name for name in before if name != "controller"])
+    back = [f"{name}: {before[name]}, now {now[name]}" for name in before if now[name] < before[name]]
+    return Finding("no epoch has gone back", not back, "; ".join(back))
+
+
+def one_leader(bench: Bench, topic: str) -> Finding:
+    """Whether every broker that has a replica names the leader and the leader epoch that ZooKeeper does."""
+    state = state_of(bench, topic)
+    told: dict[int, tuple[int, int]] = {}
+    for broker in bench.cluster.brokers:
+        for partition in bench.xray(broker.id).state("partitions", topic=topic):
+            told[broker.id] = (partition["leader"], partition["leaderEpoch"])
+    good = set(told.values()) == {(state.leader, state.leader_epoch)}
+    why = f"ZooKeeper says {(state.leader, state.leader_epoch)}, the brokers {told}"
+    return Finding(f"all agree who leads {topic}, and in which epoch", good, why)
 
 
 def all_run(bench: Bench) -> Finding:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from confluent_kafka import KafkaException as LibrdkafkaException
 
 from kafka_py.lab import kafka_lab
 from kafka_py.labs import cli, session
@@ -34,14 +35,14 @@ class Counting(Exercise):
         pages=(),
         questions=(Question("last", "Where does it end?", lambda bench: ("7", "seven")),),
     )
-    broken = False
+    broken: Exception | None = None
 
     def prepare(self, bench: Bench) -> None:
         bench.notes["counted"] = 0
 
     def check_work(self, bench: Bench) -> list[Finding]:
-        if self.broken:
-            raise OSError("nobody is there")
+        if self.broken is not None:
+            raise self.broken
         return [Finding("counted", bench.notes["counted"] == 7, f"only to {bench.notes['counted']}")]
 
 
@@ -93,9 +94,11 @@ def test_a_check_as_json_is_one_line_for_a_board(terminal: Terminal) -> None:
     assert Results(terminal.bench.folder).all() == [told]
 
 
-def test_a_cluster_that_does_not_answer_is_a_finding(terminal: Terminal) -> None:
-    terminal.exercise.broken = True
-    assert terminal.does("check") == (1, "[--] the cluster can be looked at: OSError: nobody is there\n0 of 1")
+@pytest.mark.parametrize("broken", [OSError("nobody is there"), LibrdkafkaException("nobody is there")])
+def test_a_cluster_that_does_not_answer_is_a_finding(terminal: Terminal, broken: Exception) -> None:
+    terminal.exercise.broken = broken
+    why = f"{type(broken).__name__}: nobody is there"
+    assert terminal.does("check") == (1, f"[--] the cluster can be looked at: {why}\n0 of 1")
 
 
 def test_hints_come_one_by_one(terminal: Terminal) -> None:
