@@ -25,7 +25,7 @@ class EventWatch:
         self._kinds = kinds
         self._begin = xray.state("broker")["lastEvent"]
         self._seen = self._begin  # volatile: event-watch writes it
-        self._found: list[dict[str, Any]] = []  # atomic
+        self._found: list[dict[str, Any]] = []  # atomic: append, list(), slices
         KafkaThread.daemon_thread("event-watch", self._read).start()
         wait_for(lambda: self._seen > self._begin, "a first event")
 

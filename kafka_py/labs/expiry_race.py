@@ -34,7 +34,7 @@ class ProduceLike(DelayedOperation):
     def __init__(self) -> None:
         super().__init__(1000)
         self.replicated = False  # volatile: the fetch writes it
-        self.answers: list[str] = []  # atomic
+        self.answers: list[str] = []  # atomic: append, list(), slices
         self.expired = 0  # thread: executor
 
     def try_complete(self) -> bool:

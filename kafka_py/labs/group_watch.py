@@ -34,7 +34,7 @@ class GroupWatch:
     def __init__(self, xray: XrayClient, group: str) -> None:
         self._xray = xray
         self._group = group
-        self._looks: list[GroupLook] = []  # atomic
+        self._looks: list[GroupLook] = []  # atomic: append, list(), slices
         self._ended = False  # volatile: its owner writes it
         self._thread = KafkaThread.daemon_thread("group-watch", self._watch)
         self._thread.start()

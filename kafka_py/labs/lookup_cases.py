@@ -29,7 +29,7 @@ class Looks:
 
     def __init__(self, entries: int) -> None:
         self.entries = entries
-        self.made = 0
+        self.made = 0  # thread: its maker
 
     def __call__(self, n: int) -> int:
         if not 0 <= n < self.entries:
