@@ -73,6 +73,11 @@ class EventLog:
         self._sampled_at = 0  # volatile: HTTP threads; a sample too many does no harm
 
     @property
+    def began_micros(self) -> float:
+        """When the log began: microseconds of the machine's clock."""
+        return self._began / 1000
+
+    @property
     def last_id(self) -> int:
         """The id of the newest event, 0 before there is one."""
         return self._last_id

@@ -167,8 +167,9 @@ class XrayPages(Logging):
         seconds = whole_number(request.query.get("seconds", "60"), "seconds")
         journal = self._journal
         requests = [] if journal is None else journal.entries()
-        events = [] if self._controls is None else self._controls.everything()
-        return compact(trace(requests, events, self._server.config.broker_id, seconds))
+        controls = self._controls
+        events, zero = ([], 0.0) if controls is None else (controls.everything(), controls.events.began_micros)
+        return compact(trace(requests, events, self._server.config.broker_id, seconds, zero))
 
     def _cluster(self) -> dict[str, Any]:
         own = {"id": self._server.config.broker_id, "base": PREFIX + "/"}

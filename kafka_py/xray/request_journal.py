@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, ClassVar, TypeAlias
 
+from kafka_py.common.utils.time import Time
 from kafka_py.metrics.exporter import Page, json_page
 from kafka_py.network.request_channel import Request
 from kafka_py.server.kafka_request_handler import ApiRequestHandler
@@ -78,7 +79,7 @@ class RequestJournal:
             "networkThread": threading.current_thread().name,
             "handlerThread": request.handled_by,
             "processor": request.processor,
-            "startMicros": stamps[0] / 1000,
+            "endMicros": Time.SYSTEM.nanoseconds() / 1000,
             "stampsMicros": {name: (at - stamps[0]) / 1000 for name, at in zip(STAMPS, stamps, strict=True)},
         }
         with self._lock:

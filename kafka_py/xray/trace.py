@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 Json = dict[str, Any]
+_FLOWS_OF_A_BROKER = 1_000_000  # so that the traces of several brokers can be put into one
 # From one of the journal's stamps to the next: what the time was spent on, and on whose thread (None: on no one's).
 _STAGES = (
     ("start", "requestDequeue", "request queue", None),
@@ -36,33 +37,48 @@ class _Threads:
 
 
 def trace(
-    requests: Sequence[Mapping[str, Any]], events: Sequence[Mapping[str, Any]], broker: int, seconds: int
+    requests: Sequence[Mapping[str, Any]],
+    events: Sequence[Mapping[str, Any]],
+    broker: int,
+    seconds: int,
+    zero_micros: float = 0.0,
 ) -> Json:
     """``{"traceEvents": […]}`` of the finished requests and the events of the last so many seconds.
 
-    ``requests`` are the journal's entries, with ``startMicros`` on the clock of the broker; ``events`` are the log's,
-    whose microseconds count from when it began.
+    All times count from when the event log began. ``requests`` are the journal's entries: each has ``endMicros`` on the
+    machine's clock, on which the log began at ``zero_micros``, and stamps on the broker's clock, which tell how long
+    each stage took (while the broker is held that clock stands, and so a stage is as long as it would have been).
     """
     threads = _Threads()
+    ended = [(entry["endMicros"] - zero_micros, entry) for entry in requests]
+    now = max([end for end, _ in ended] + [event["us"] for event in events[-1:]], default=0.0)
+    begin = now - seconds * 1_000_000
     found: list[Json] = []
-    last = max((entry["startMicros"] for entry in requests), default=0)
-    for number, entry in enumerate(requests, start=1):
-        if entry["startMicros"] >= last - seconds * 1_000_000:
-            found += _request(number, entry, broker, threads)
-    newest = events[-1]["us"] if events else 0
-    for event in events:
-        if event["us"] >= newest - seconds * 1_000_000:
-            found += _event(event, broker, threads)
-    process = {"ph": "M", "name": "process_name", "pid": broker, "tid": 0, "args": {"name": f"broker {broker}"}}
-    return {"traceEvents": [process, *threads.named(broker), *found], "displayTimeUnit": "ms"}
+    for number, (end, entry) in enumerate(ended, start=1):
+        if end >= begin:
+            found += _request(broker * _FLOWS_OF_A_BROKER + number, entry, end, broker, threads)
+    shown = [event for event in events if event["us"] >= begin]
+    for event in shown:
+        found += _event(event, broker, threads)
+    found += _stays(shown, broker, now)
+    return {"traceEvents": [*_names(broker, threads), *found], "displayTimeUnit": "ms"}
 
 
-def _request(number: int, entry: Mapping[str, Any], pid: int, threads: _Threads) -> Iterable[Json]:
-    stamps, began, api = entry["stampsMicros"], entry["startMicros"], str(entry["api"])
+def _names(pid: int, threads: _Threads) -> Iterable[Json]:
+    """Of the process, of what is on nobody's thread, and of the threads."""
+    yield {"ph": "M", "name": "process_name", "pid": pid, "tid": 0, "args": {"name": f"broker {pid}"}}
+    yield {"ph": "M", "name": "thread_name", "pid": pid, "tid": 0, "args": {"name": "queues and purgatories"}}
+    yield from threads.named(pid)
+
+
+def _request(number: int, entry: Mapping[str, Any], end: float, pid: int, threads: _Threads) -> Iterable[Json]:
+    stamps, api = entry["stampsMicros"], str(entry["api"])
     arguments = {name: entry.get(name) for name in ("clientId", "connection", "correlationId", "version")}
     flow = {"name": api, "cat": "request", "pid": pid, "id": number}
     for first, then, stage, owner in _STAGES:
-        ts, duration = began + stamps[first], max(0.0, stamps[then] - stamps[first])
+        ts, duration = end - (stamps["end"] - stamps[first]), stamps[then] - stamps[first]
+        if stamps[first] < 0 or duration < 0:
+            continue  # it never came to this stage: there is nothing to write where no answer is sent
         if owner is not None:
             tid = threads(str(entry.get(owner)))
             title = f"{api} {stage}"
@@ -76,6 +92,26 @@ def _request(number: int, entry: Mapping[str, Any], pid: int, threads: _Threads)
             yield {"ph": "e", **place, "ts": ts + duration}
 
 
+def _stays(events: Sequence[Mapping[str, Any]], pid: int, now: float) -> Iterable[Json]:
+    """From when an operation came into a purgatory to its completion, or to now."""
+    watched: dict[int, Mapping[str, Any]] = {}
+    for event in events:
+        operation = event.get("operation")
+        if operation is not None and event["kind"] == "watch":
+            watched[operation] = event
+        elif operation in watched and event["kind"] == "complete":
+            yield from _stay(watched.pop(operation), pid, event["us"])
+    for event in watched.values():
+        yield from _stay(event, pid, now)
+
+
+def _stay(event: Mapping[str, Any], pid: int, until: float) -> Iterable[Json]:
+    name = f"{event.get('purgatory', '')} purgatory"
+    place = {"name": name, "cat": "purgatory", "pid": pid, "tid": 0, "id": event["operation"]}
+    yield {"ph": "b", **place, "ts": event["us"], "args": {"keys": event.get("keys")}}
+    yield {"ph": "e", **place, "ts": until}
+
+
 def _event(event: Mapping[str, Any], pid: int, threads: _Threads) -> Iterable[Json]:
     """A mark on the thread, and a counter where a depth or an offset is told."""
     kind, ts = str(event["kind"]), event["us"]
@@ -87,8 +123,3 @@ def _event(event: Mapping[str, Any], pid: int, threads: _Threads) -> Iterable[Js
         if isinstance(value, int):
             series = f"{name} {event.get(unit, '')}"
             yield {"ph": "C", "name": series, "pid": pid, "tid": 0, "ts": ts, "args": {name: value}}
-    operation = event.get("operation")
-    if operation is not None and kind in ("watch", "complete", "expire"):
-        name = f"{event.get('purgatory', '')} purgatory"
-        phase = "b" if kind == "watch" else "e"
-        yield {"ph": phase, "name": name, "cat": "purgatory", "pid": pid, "tid": 0, "id": operation, "ts": ts}

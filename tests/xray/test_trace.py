@@ -38,7 +38,7 @@ def entry(n: int) -> dict[str, Any]:
     names = ("start", "requestDequeue", "apiLocalComplete", "responseComplete", "responseDequeue", "end")
     return {
         "api": "Produce", "version": 8, "clientId": "<script>", "correlationId": n, "connection": "c",
-        "networkThread": "network-0", "handlerThread": "handler-0", "startMicros": 1000.0 * n,
+        "networkThread": "network-0", "handlerThread": "handler-0", "endMicros": 1000.0 * n + 50.0,
         "stampsMicros": {name: 10.0 * i for i, name in enumerate(names)},
     }  # fmt: skip
 
@@ -65,9 +65,36 @@ def test_purgatories_and_counters() -> None:
     assert [e["args"] for e in events if e["ph"] == "C"] == [{"depth": 4}]
 
 
-def test_only_the_last_seconds() -> None:
+def test_only_the_last_seconds_of_both() -> None:
     requests = [entry(1), entry(5000)]
     assert sum(e["ph"] == "X" for e in check(trace(requests, [], 0, 1))) == 2
+    mark = {"id": 1, "us": 9_000_000, "kind": "end", "thread": "n"}
+    assert [e["ph"] for e in check(trace(requests, [mark], 0, 1)) if e["ph"] != "M"] == ["i"]
+
+
+def test_requests_and_events_have_one_zero() -> None:
+    mark = {"id": 1, "us": 1030, "kind": "respond", "thread": "network-0"}
+    events = check(trace([{**entry(1), "endMicros": 7_001_050.0}], [mark], 0, 60, zero_micros=7_000_000.0))
+    assert [e["ts"] for e in events if e["ph"] == "X"] == [1010.0, 1040.0]
+    assert [e["ts"] for e in events if e["ph"] == "i"] == [1030]
+
+
+def test_every_stay_has_both_ends_and_every_arrow_too() -> None:
+    came, went = {"us": 5, "kind": "watch", "operation": 1}, {"us": 9, "kind": "complete", "operation": 2}
+    later = {"us": 20, "kind": "tick"}
+    events = check(trace([entry(1), entry(2)], [{"id": 1, "thread": "h", **e} for e in (came, went, later)], 3, 60))
+    stays = [(e["ph"], e["id"], e["ts"]) for e in events if e["name"] == " purgatory"]
+    assert stays == [("b", 1, 5), ("e", 1, 2050.0)]
+    starts, ends = ([e["id"] for e in events if e["ph"] == phase] for phase in "sf")
+    assert starts == ends == [3_000_001, 3_000_002]
+    named = {e["tid"] for e in events if e["name"] == "thread_name"}
+    assert {e["tid"] for e in events} <= named
+
+
+def test_a_stage_that_was_never_reached_is_no_slice() -> None:
+    unanswered = entry(1)
+    unanswered["stampsMicros"]["responseDequeue"] = -7.0
+    assert [e["name"] for e in check(trace([unanswered], [], 0, 60)) if e["ph"] == "X"] == ["Produce local"]
 
 
 def test_a_thousand_requests_take_less_than_a_second() -> None:
