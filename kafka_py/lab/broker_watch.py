@@ -12,6 +12,19 @@ from kafka_py.testing.local_cluster import LocalBroker, LocalCluster
 from kafka_py.utils.installation import HERE
 
 ENV_FILE = "lab.env"
+COMMANDS = "commands"
+
+
+def link_commands(cluster: LocalCluster) -> None:
+    """Let the commands of a clone be called by their bare names: a folder of links, for lab.env's PATH.
+
+    An installation has its commands on the PATH already. Raises OSError.
+    """
+    if HERE.is_clone:
+        folder = cluster.home / COMMANDS
+        folder.mkdir()
+        for script in (HERE.root / "bin").glob("[a-z]*.py"):
+            (folder / script.stem).symlink_to(script)
 
 
 def status(broker: LocalBroker) -> str:
@@ -31,6 +44,8 @@ def environment(cluster: LocalCluster) -> str:
         f"export ZK={shlex.quote(cluster.zookeeper_connect)} BROKERS={cluster.bootstrap_servers}",
         "# Of each broker: P pid, B address, M address of the metrics, D first of log.dirs, L folder of the log files",
     ]
+    if (cluster.home / COMMANDS).is_dir():
+        lines.append(f"export PATH={shlex.quote(str(cluster.home / COMMANDS))}:$PATH")
     lines += [_variables(broker, str(broker.id)) for broker in cluster.brokers]
     return "\n".join([*lines, "# without a number: of broker 0", _variables(cluster.brokers[0], "")]) + "\n"
 

@@ -109,17 +109,27 @@ class Exercise(ABC):
         bench.notes.clear()
 
     def begin(self, bench: Bench) -> None:
-        """prepare, and the file of answers with a line for each question."""
+        """prepare, and the file of answers with a line for each question.
+
+        The cluster is a new one, and so are most of the right answers: those of before become remarks.
+        """
         self.prepare(bench)
         if self.about.questions:
-            lines = [
-                f"# {question.text.format_map(bench.notes)}\n{question.name}:\n" for question in self.about.questions
-            ]
-            bench.write_new(self.answers_file, "\n".join(lines))
+            file = bench.file(self.answers_file)
+            before = Answers.read(file)
+            file.write_text(
+                "\n".join(self._line(bench, question, before) for question in self.about.questions), "utf-8"
+            )
+
+    @staticmethod
+    def _line(bench: Bench, question: Question, before: Answers) -> str:
+        remark = f"# before: {before[question.name]}\n" if before[question.name] else ""
+        return f"# {question.text.format_map(bench.notes)}\n{remark}{question.name}:\n"
 
     def check(self, bench: Bench) -> list[Finding]:
         """All findings, in the sheet's order: tasks first, then the questions."""
-        return [*self.check_work(bench), *self._check_answers(bench)]
+        found = [*self.check_work(bench), *self._check_answers(bench)]
+        return [finding._replace(why="") if finding.good else finding for finding in found]
 
     def _check_answers(self, bench: Bench) -> list[Finding]:
         if not self.about.questions:

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 from confluent_kafka import KafkaException as LibrdkafkaException
 
 from kafka_py.lab.broker_commands import BrokerCommands
-from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch
+from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch, link_commands
 from kafka_py.lab.control import ControlServer, say
 from kafka_py.lab.lab_http import LabHttp
 from kafka_py.labs.catalog import EXERCISES, Sheet
@@ -65,6 +65,7 @@ class ExerciseSession:
         with cluster_for(self._exercise, token, self._port) as cluster:
             bench = Bench(cluster, self._folder, token)
             pages = LabHttp(cluster, token, faults=FAULTS)
+            link_commands(cluster)
             self._exercise.begin(bench)
             pages.startup()
             try:
@@ -75,14 +76,14 @@ class ExerciseSession:
                 self._exercise.finish(bench)
 
     def _tell_the_task(self, cluster: Cluster, link: str) -> None:
-        lab, number = HERE.name_of("kafka-lab"), self._exercise.about.number
+        number = self._exercise.about.number
         say(self._sheet.task)
         say(f"The sheet:  {self._sheet.path}")
         say(f"X-ray:      {link}")
         say(f"Brokers:    {cluster.bootstrap_servers}; ZooKeeper: {cluster.zookeeper_connect}")
         say(f"Your files: {self._folder}/answers-{number}.txt and what the sheet names; results are kept in {FILE}")
         say(f"In another terminal, in the same folder: . {cluster.home / ENV_FILE}")
-        say(f"  {lab} check {number}    {lab} hint {number}    {lab} reset    (Ctrl-C here ends the lab)")
+        say(f"  kafka-lab check {number}    kafka-lab hint {number}    kafka-lab reset    (Ctrl-C here ends the lab)")
 
     def _stay_up(self, bench: Bench) -> bool:
         others = BrokerCommands(bench.cluster).execute

@@ -63,6 +63,10 @@ def test_an_exercise_is_started_checked_reset_and_ended(place: Place) -> None:
     assert place.run("hint")[1].startswith("(1 of 4) X-ray")
     assert place.run("check", "3") == (1, "Lab 2 runs, not lab 3\n")
     assert "broker 0: runs" in place.run("status")[1]
+    (env,) = place.folder.parent.glob("kafka_py-*/lab.env")
+    shell = ["bash", "-c", f'. "{env}"; kafka-topics --zookeeper $ZK --list; kafka-lab hint 2']
+    said = subprocess.run(shell, cwd=place.folder, capture_output=True, text=True, timeout=60).stdout
+    assert said.startswith("slow\n(2 of 4)")
 
     told = len(place.lab.text())
     assert place.run("reset") == (0, "Lab 2 begins again\n")

@@ -11,6 +11,7 @@ import pytest
 from confluent_kafka import KafkaException as LibrdkafkaException
 
 from kafka_py.lab import kafka_lab
+from kafka_py.lab.broker_watch import environment, link_commands
 from kafka_py.labs import cli, session
 from kafka_py.labs.answers import Answers
 from kafka_py.labs.catalog import Entry
@@ -19,6 +20,7 @@ from kafka_py.labs.exercise import About, Bench, Exercise, Question
 from kafka_py.labs.finding import Finding
 from kafka_py.labs.results import Results
 from kafka_py.testing.mock_time import MockTime
+from kafka_py.utils.installation import HERE
 from tests.lab.fakes import cluster_of
 
 
@@ -118,10 +120,23 @@ def test_what_is_not_about_the_exercise_is_for_the_lab(terminal: Terminal) -> No
     assert terminal.commands.wants_reset
 
 
-def test_files_of_whoever_does_it_are_kept(terminal: Terminal) -> None:
-    terminal.bench.file("answers-9.txt").write_text("last: 7\n")
+def test_answers_of_before_become_remarks(terminal: Terminal) -> None:
+    file = terminal.bench.file("answers-9.txt")
+    file.write_text("last: 7\n")
     terminal.exercise.begin(terminal.bench)
-    assert terminal.bench.file("answers-9.txt").read_text() == "last: 7\n"
+    assert file.read_text() == "# Where does it end?\n# before: 7\nlast:\n"
+    terminal.bench.write_new("lab_9.py", "mine")
+    terminal.bench.write_new("lab_9.py", "the template")
+    assert terminal.bench.file("lab_9.py").read_text() == "mine"
+
+
+def test_commands_have_their_bare_names_after_lab_env(tmp_path: pathlib.Path) -> None:
+    cluster = cluster_of(1, tmp_path)
+    assert "PATH=" not in environment(cluster)
+    link_commands(cluster)
+    assert f"export PATH={tmp_path}/commands:$PATH\n" in environment(cluster)
+    for name in ("kafka-lab", "kafka-topics", "zookeeper-shell"):
+        assert (tmp_path / "commands" / name).resolve() == HERE.root / "bin" / f"{name}.py"
 
 
 @pytest.mark.parametrize(
