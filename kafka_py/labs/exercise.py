@@ -105,7 +105,7 @@ class Exercise(ABC):
         """Look whether the tasks are done; what the questions ask is looked at by ``check``."""
 
     def finish(self, bench: Bench) -> None:
-        """End what ``prepare`` has left running; most leave nothing."""
+        """End what ``prepare`` has left running, however far it came; most leave nothing."""
         bench.notes.clear()
 
     def begin(self, bench: Bench) -> None:

@@ -19,6 +19,7 @@ from kafka_py.labs.group_watch import GroupLook, GroupWatch
 from kafka_py.utils.installation import ROOT
 
 GROUP, TOPIC, STATIC = "crew", "work", "clara"
+NAMES: Final = ("anna", "ben", "carl", "dora")
 PARTITIONS: Final = 6
 _MODULE: Final = "kafka_py.labs.member"
 
@@ -73,7 +74,7 @@ class Rebalance(Exercise):
     def prepare(self, bench: Bench) -> None:
         """The group is stable with two members."""
         create_topic(bench.servers, TOPIC, PARTITIONS)
-        names = random.sample(("anna", "ben", "carl", "dora"), 2)
+        names = random.sample(NAMES, 2)
         bench.notes.update(watch=GroupWatch(bench.xray(), GROUP), members=[])
         for count, name in enumerate(names, 1):
             bench.notes["members"].append(self._start(bench, name))
@@ -100,8 +101,9 @@ class Rebalance(Exercise):
 
     def finish(self, bench: Bench) -> None:
         """The members end, and nobody looks any more."""
-        _watch(bench).close()
-        for member in bench.notes["members"]:
+        if "watch" in bench.notes:
+            _watch(bench).close()
+        for member in bench.notes.get("members", []):
             member.kill()
             member.wait()
         super().finish(bench)
@@ -127,5 +129,5 @@ class Rebalance(Exercise):
         """Whether only those of the first two that live are members."""
         stable = _watch(bench).stable
         living = sum(member.poll() is None for member in bench.notes["members"])
-        first = [id for id in stable[-1].partitions if id.split("-")[0] in ("anna", "ben", "carl", "dora")]
+        first = [id for id in stable[-1].partitions if id.split("-")[0] in NAMES]
         return len(first) <= living

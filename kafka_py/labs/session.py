@@ -66,9 +66,9 @@ class ExerciseSession:
             bench = Bench(cluster, self._folder, token)
             pages = LabHttp(cluster, token, faults=FAULTS)
             link_commands(cluster)
-            self._exercise.begin(bench)
-            pages.startup()
             try:
+                self._exercise.begin(bench)
+                pages.startup()
                 self._tell_the_task(cluster, pages.link)
                 return self._stay_up(bench)
             finally:

@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import json
 import random
+import struct
 from typing import Final
 
 from confluent_kafka import Producer
 
+from kafka_py.common.record.default_record_batch import DefaultRecordBatch
 from kafka_py.labs import child
 from kafka_py.labs.clients import TIMEOUT_S, create_topic
 from kafka_py.labs.exercise import About, Bench, Exercise, Question
@@ -36,6 +38,13 @@ def _log_end(bench: Bench) -> int:
     return int(next(replica["logEnd"] for replica in partition["replicas"] if replica["local"]))
 
 
+def _producer_id(bench: Bench) -> int:
+    """In the header of the first batch."""
+    log = bench.cluster.broker(0).log_dirs[0] / f"{TOPIC}-0" / "00000000000000000000.log"
+    (found,) = struct.unpack_from(">q", log.read_bytes(), DefaultRecordBatch.PRODUCER_ID_OFFSET)
+    return int(found)
+
+
 class SparkOnSegments(Exercise):
     """One broker, and a topic whose records were written in transactions; not all of them came to a good end."""
 
@@ -49,7 +58,7 @@ class SparkOnSegments(Exercise):
         pages=("spark",),
         questions=(
             Question("log_end", "What is the log end offset of till-0?", lambda bench: str(_log_end(bench))),
-            Question("segment", "What is the name of its first .log file?", lambda bench: "00000000000000000000.log"),
+            Question("producer_id", "Which producer id have its batches?", lambda bench: str(_producer_id(bench))),
         ),
     )
 

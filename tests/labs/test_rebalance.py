@@ -65,10 +65,10 @@ def test_the_right_way(start: Start) -> None:
         wait_for(lambda: shares(room) == [2, 2, 2], "three that share")
     wait_for(lambda: shares(room) == [3, 3], "two that share")
     assert "three members shared the partitions" not in room.missing()
-    with member(room, "clara", group_instance_id=STATIC):
+    with member(room, "console", group_instance_id=STATIC):
         wait_for(lambda: shares(room) == [2, 2, 2], "a static member")
     assert "a static member came back without a rebalance" in room.missing()
-    with member(room, "clara", group_instance_id=STATIC):
+    with member(room, "console", group_instance_id=STATIC):
         wait_for(lambda: "a static member came back without a rebalance" not in room.missing(), "its return")
         notes["members"][0].kill()
         wait_for(lambda: "the group has noticed" in room.missing(), "a member that is dead")

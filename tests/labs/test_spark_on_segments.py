@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from kafka_py.common.record.file_records import FileRecords
 from kafka_py.labs.spark_cases import compared
-from tests.labs.conftest import Start
+from tests.labs.conftest import Room, Start
 
 pytestmark = pytest.mark.slow
 
@@ -23,16 +24,26 @@ def answer(spark, log_dir, servers):
 """
 
 
+def producer_id(room: Room) -> int:
+    """Of the first batch, as kafka-dump-log reads it."""
+    folder = room.bench.cluster.broker(0).log_dirs[0] / "till-0"
+    records = FileRecords.open(folder / "00000000000000000000.log", mutable=False)
+    try:
+        return next(records.batches()).producer_id()
+    finally:
+        records.close()
+
+
 def test_the_right_way(start: Start) -> None:
     room = start(6)
     notes = room.bench.notes
     untouched = room.missing()  # by the file that is there at the beginning
-    assert {"records: records that were written", "log_end", "segment"} <= untouched.keys()
+    assert {"records: records that were written", "log_end", "producer_id"} <= untouched.keys()
     assert untouched["markers: offsets without a record of anybody's"] == "0 is not what is in the log"
 
     log_end = notes["records"] + notes["markers"]
     room.bench.file("lab_6.py").write_text(RIGHT.replace("LOG_END", str(log_end)))
-    room.answer(log_end=str(log_end), segment="00000000000000000000.log")
+    room.answer(log_end=str(log_end), producer_id=str(producer_id(room)))
     assert room.missing() == {}
 
 
