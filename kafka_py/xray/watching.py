@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _DONE = {"appended": "append", "completed": "complete"}
 _TOLD_WHEN_DONE = frozenset(_DONE.values())
 _STATES = {"take": "waiting-queue", "wait": "waiting-lock", "lock": "waiting-lock", "select": "select"}
+WAITS = frozenset(_STATES)
+"""The hand-overs at which a thread may have to wait: those that ThreadStates is to be told of."""
 _RUNNING = ("", None)
 add_point(NioSelector, "select", "select")
 
