@@ -30,6 +30,7 @@ from kafka_py.testing.local_cluster import LocalCluster
 
 CONNECTIONS = 4
 DEPTH = 64  # unanswered requests on one connection
+WARM_UP_S = 3.0
 SETTLE_S = 0.7
 WATCH = """
 import select, socket, sys
@@ -39,9 +40,10 @@ for sock in socks:
     sock.sendall(b"GET /xray/events?after=%d HTTP/1.1\\r\\nHost: 127.0.0.1:%d\\r\\n\\r\\n" % (after, port))
     sock.recv(65536)
 print("watching", flush=True)
+room = memoryview(bytearray(1 << 18))
 while True:
     for sock in select.select(socks, [], [])[0]:
-        if not sock.recv(1 << 20):
+        if not sock.recv_into(room):
             sys.exit("the broker closed the connection")
 """
 
@@ -139,30 +141,27 @@ def compared(without: Sequence[Figures], with_: Sequence[Figures]) -> Figures:
     return figures
 
 
+def line(figures: Figures) -> str:
+    return f"{figures['requests_s']:6.0f}/s {figures['cpu_us']:5.0f} us"
+
+
 def run(options: argparse.Namespace) -> Figures:
     """Start a broker and measure; prints each pair."""
     properties = {"kafka.py.xray": options.xray, "kafka.py.cpu.affinity": options.affinity}
-    found: tuple[list[Figures], list[Figures]] = ([], [])
     with LocalCluster(1, properties=properties) as cluster, contextlib.ExitStack() as stack:
         broker = cluster.brokers[0]
-        pid = broker.process.pid
-        session = stack.enter_context(Session(Settings("127.0.0.1", broker.port, pid)))
+        session = stack.enter_context(Session(Settings("127.0.0.1", broker.port, broker.process.pid)))
         topic = session.create_topic()
         connections = [stack.enter_context(session.connect(topic)) for _ in range(CONNECTIONS)]
         request = session.produce_frame(topic, 0, frames.record_batch([bytes(100)], int(time.time() * 1000)))
         load = PacedLoad(connections, request, options.rate, produce_check(topic))
-        load.run(3)
+        load.run(WARM_UP_S)
+        found: tuple[list[Figures], list[Figures]] = ([], [])
         for _ in range(options.pairs):
             for results, count in zip(found, (0, options.watchers), strict=True):
                 with watchers(broker.metrics_port, count):
-                    results.append(section(load, pid, options.seconds))
-            print(
-                *(
-                    f"{figures['requests_s']:6.0f}/s {figures['cpu_us']:5.0f} us"
-                    for figures in (found[0][-1], found[1][-1])
-                ),
-                flush=True,
-            )
+                    results.append(section(load, broker.process.pid, options.seconds))
+            print(*(line(results[-1]) for results in found), sep="   ", flush=True)
     return compared(*found)
 
 
