@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import functools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from typing import Any, Protocol
 
@@ -73,7 +73,9 @@ _POINTS: list[tuple[type, str, str]] = [
     (ReentrantReadWriteLock, "acquire_read", "lock"),
     (ReentrantReadWriteLock, "acquire_write", "lock"),
 ]  # fmt: skip
+OPS = frozenset({"put", "put_all", "take", "wait", "lock", "select"})
 _taps: tuple[Tap, ...] = ()
+_wanted: dict[int, frozenset[str]] = {}  # guarded by: _install_lock; id of a tap -> the ops it asked for
 _originals: dict[tuple[type, str], Callable[..., Any]] = {}
 _install_lock = ReentrantLock()
 _inside = threading.local()
@@ -82,7 +84,7 @@ _inside = threading.local()
 def add_point(cls: type, method: str, op: str) -> None:
     """Let taps see a hand-over of another class too (the selectors', which are not from here); once is enough.
 
-    Call it before taps are installed: those that are in see it only after the last of them has gone.
+    Call it before taps are installed: those that are in see it only when the next comes or goes.
     """
     with _install_lock:
         if (cls, method, op) not in _POINTS:
@@ -126,16 +128,16 @@ def _tapped(original: Callable[..., Any], op: str) -> Callable[..., Any]:
     return tapped
 
 
-def install_tap(tap: Tap) -> None:
-    """Let the tap see every hand-off from now on. Taps are called in the order they were installed."""
+def install_tap(tap: Tap, ops: Collection[str] = OPS) -> None:
+    """Let the tap see every hand-off from now on, or those of some ops: methods of others are left alone.
+
+    Taps are called in the order they were installed. While several are in, each sees what any of them asked for.
+    """
     global _taps
     with _install_lock:
         _taps = (*_taps, tap)
-        if not _originals:
-            for cls, method, _ in _POINTS:
-                _originals[cls, method] = cls.__dict__[method]
-            for cls, method, op in _POINTS:
-                setattr(cls, method, _tapped(_originals[cls, method], op))
+        _wanted[id(tap)] = frozenset(ops)
+        _replace_methods()
 
 
 def remove_tap(tap: Tap) -> None:
@@ -143,10 +145,19 @@ def remove_tap(tap: Tap) -> None:
     global _taps
     with _install_lock:
         _taps = tuple(t for t in _taps if t is not tap)
-        if not _taps:
-            for (cls, method), original in _originals.items():
-                setattr(cls, method, original)
-            _originals.clear()
+        _wanted.pop(id(tap), None)
+        _replace_methods()
+
+
+def _replace_methods() -> None:
+    """Put in what the taps ask for, and take out what none does any more. Caller holds _install_lock."""
+    wanted: frozenset[str] = frozenset().union(*_wanted.values())
+    for cls, method, op in _POINTS:
+        if op in wanted and (cls, method) not in _originals:
+            _originals[cls, method] = cls.__dict__[method]
+            setattr(cls, method, _tapped(_originals[cls, method], op))
+        elif op not in wanted and (cls, method) in _originals:
+            setattr(cls, method, _originals.pop((cls, method)))
 
 
 class Gate:

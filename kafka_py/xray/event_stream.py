@@ -12,13 +12,12 @@ from typing import TYPE_CHECKING
 
 from kafka_py.common.utils.time import Time
 from kafka_py.metrics.exporter import Page, Stream, json_page
-from kafka_py.xray.event_log import json_of
 
 if TYPE_CHECKING:
     from kafka_py.xray.controls import Controls
 
 MOST_WATCHERS = 16
-MOST_EVENTS = 2000  # in one batch
+MOST_EVENTS = 2000  # in one batch, about
 BATCH_MS = 50  # at least, from one batch to the next
 HEARTBEAT_MS = 10_000  # after so long without events a comment tells that the connection lives
 
@@ -60,11 +59,11 @@ class EventStream(Iterator[bytes]):
         self._time.sleep(BATCH_MS)
         if self._controls.closed:
             raise StopIteration
-        events = self._controls.events.after(self._last, MOST_EVENTS, HEARTBEAT_MS)
-        if not events:
+        batch = self._controls.events.batch(self._last, MOST_EVENTS, HEARTBEAT_MS)
+        if batch is None:
             return b": still here\n\n"
-        self._last = events[-1]["id"]
-        return f"id: {self._last}\nevent: batch\ndata: {json_of(events)}\n\n".encode()
+        self._last = batch.last_id
+        return f"id: {batch.last_id}\nevent: batch\ndata: {batch.text}\n\n".encode()
 
     def close(self) -> None:
         """The watcher is gone; with the last one the taps are taken out."""

@@ -25,7 +25,9 @@ _ids = itertools.count(1)
 _operation_ids = itertools.count(1)
 _here = threading.local()
 _lock = ReentrantLock()
-_requests: weakref.WeakKeyDictionary[Any, RequestInfo] = weakref.WeakKeyDictionary()  # guarded by: _lock
+_requests: weakref.WeakKeyDictionary[Any, RequestInfo] = (
+    weakref.WeakKeyDictionary()
+)  # written under _lock; one look is one step
 _operations: weakref.WeakKeyDictionary[Any, _Watched] = weakref.WeakKeyDictionary()  # guarded by: _lock
 Args = Sequence[Any]
 
@@ -69,8 +71,7 @@ def _topics_of(body: Any) -> tuple[str, ...]:
 
 def info_of(request: Request) -> RequestInfo:
     """What is known of a request; its number is given when it is first seen."""
-    with _lock:
-        info = _requests.get(request)
+    info = _requests.get(request)
     if info is not None:
         return info
     header, body = request.header, request.body()

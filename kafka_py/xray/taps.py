@@ -109,46 +109,69 @@ _lock = ReentrantLock()
 _put_in: list[tuple[type, str, Any]] = []  # guarded by: _lock
 
 
-def _announce(passages: Passage | Sequence[Passage] | None) -> list[Passage]:
+def _arrive(seen: Passage | Sequence[Passage]) -> None:
     """Have all listeners let the thread pass, one after the other."""
-    if passages is None:
-        return []
-    found = [passages] if isinstance(passages, Passage) else list(passages)
-    for passage in found:
+    if isinstance(seen, Passage):
         for listener in _listeners:
-            listener.arrive(passage)
-    return found
+            listener.arrive(seen)
+    else:
+        for passage in seen:
+            _arrive(passage)
 
 
-def _conclude(passages: Sequence[Passage]) -> None:
-    for passage in passages:
+def _leave(seen: Passage | Sequence[Passage]) -> None:
+    if isinstance(seen, Passage):
         for listener in _listeners:
-            listener.leave(passage)
+            listener.leave(seen)
+    else:
+        for passage in seen:
+            _leave(passage)
 
 
-def _look(point: Point, reader: Reader, owner: Any, args: Sequence[Any], result: Any) -> list[Passage]:
-    """Announce what there is to see. A look that fails is told in the log, and the thread goes on as if unseen."""
-    try:
-        seen = reader(owner, args, result)
-    except Exception as e:  # noqa: BLE001  whoever only looks must not end what is looked at
-        _log.error("Nobody sees %s: it could not be read", point.method, exc=e)
-        return []
-    return _announce(seen)
+def _unread(point: Point, error: Exception) -> None:
+    """A look that fails is told in the log, and the thread goes on as if unseen."""
+    _log.error("Nobody sees %s: it could not be read", point.method, exc=error)
 
 
 def _tapped(point: Point, original: Callable[..., Any]) -> Callable[..., Any]:
+    """The method that looks first, or looks behind it, or both."""
     before, after = point.before, point.after
+    if before is not None:
+        original = _tapped_before(point, original, before)
+    return original if after is None else _tapped_behind(point, original, after)
 
+
+def _tapped_before(point: Point, original: Callable[..., Any], reader: Reader) -> Callable[..., Any]:
     @functools.wraps(original)
     def tapped(self: Any, *args: Any, **kwargs: Any) -> Any:
-        passages = _look(point, before, self, args, None) if before is not None else []
         try:
-            result = original(self, *args, **kwargs)
+            seen = reader(self, args, None)
+        except Exception as e:  # noqa: BLE001  whoever only looks must not end what is looked at
+            _unread(point, e)
+            seen = None
+        if not seen:
+            return original(self, *args, **kwargs)
+        _arrive(seen)
+        try:
+            return original(self, *args, **kwargs)
         finally:
-            if passages:
-                _conclude(passages)
-        if after is not None:
-            _conclude(_look(point, after, self, args, result))
+            _leave(seen)
+
+    return tapped
+
+
+def _tapped_behind(point: Point, original: Callable[..., Any], reader: Reader) -> Callable[..., Any]:
+    @functools.wraps(original)
+    def tapped(self: Any, *args: Any, **kwargs: Any) -> Any:
+        result = original(self, *args, **kwargs)
+        try:
+            seen = reader(self, args, result)
+        except Exception as e:  # noqa: BLE001  whoever only looks must not end what is looked at
+            _unread(point, e)
+            return result
+        if seen:
+            _arrive(seen)
+            _leave(seen)
         return result
 
     return tapped
@@ -156,12 +179,13 @@ def _tapped(point: Point, original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _handled(handle: Callable[[Request, RequestLocal], None], request: Request, request_local: RequestLocal) -> None:
     """What ObservedApis calls while somebody watches: the handler has the request now."""
-    passages = _announce(readers.handle(request))
+    seen = readers.handle(request)
+    _arrive(seen)
     try:
         handle(request, request_local)
     finally:
         readers.handled()
-        _conclude(passages)
+        _leave(seen)
 
 
 def _points() -> list[Point]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import threading
 from threading import get_ident
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from kafka_py.common.network.nio_selector import NioSelector
 from kafka_py.utils.concurrent import ConcurrentHashMap, add_point
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 _DONE = {"appended": "append", "completed": "complete"}
 _TOLD_WHEN_DONE = frozenset(_DONE.values())
 _STATES = {"take": "waiting-queue", "wait": "waiting-lock", "lock": "waiting-lock", "select": "select"}
+WAITS = frozenset(_STATES)
+"""The hand-overs at which a thread may have to wait: those that ThreadStates is to be told of."""
 _RUNNING = ("", None)
 add_point(NioSelector, "select", "select")
 
@@ -36,13 +38,8 @@ class EventWriter:
     def arrive(self, passage: Passage) -> None:
         """Tell of it; of an append and a completion when they are done, for only then is known what came of them."""
         point = passage.point
-        if point in _TOLD_WHEN_DONE:
-            return
-        fields: dict[str, Any] = {"thread": passage.thread, "method": passage.method}
-        if passage.request is not None:
-            fields["request"] = passage.request.short()
-        fields.update(passage.fields)
-        self._events.put(_DONE.get(point, point), fields)
+        if point not in _TOLD_WHEN_DONE:
+            self._events.put(_DONE.get(point, point), passage)
 
     def leave(self, passage: Passage) -> None:
         """Nothing: what matters has been told."""

@@ -23,7 +23,7 @@ from kafka_py.xray.gates import Holder
 from kafka_py.xray.held_time import HeldTime
 from kafka_py.xray.request_journal import RequestJournal
 from kafka_py.xray.schedule import Recorder, Replay, Schedule
-from kafka_py.xray.watching import EventWriter, ThreadStates
+from kafka_py.xray.watching import WAITS, EventWriter, ThreadStates
 
 if TYPE_CHECKING:
     from kafka_py.server.kafka_config import KafkaConfig
@@ -124,7 +124,7 @@ class Xray(Logging):
             self._watchers += 1
             if self._watchers == 1:
                 taps.install(self._writer)
-                install_tap(self.thread_states)
+                install_tap(self.thread_states, WAITS)
 
     def unwatch(self) -> None:
         """One watcher less; with the last the taps go."""

@@ -725,6 +725,26 @@ class TestTapAndGate:
         ]
         assert len(tap.seen) == 14
 
+    def test_a_tap_of_some_ops_leaves_the_methods_of_others_alone(self) -> None:
+        waits, all_ = RecordingTap(), RecordingTap()
+        put, poll = ArrayBlockingQueue.put, ArrayBlockingQueue.poll
+        queue: ArrayBlockingQueue[str] = ArrayBlockingQueue(5)
+        install_tap(waits, {"take", "wait"})
+        try:
+            assert ArrayBlockingQueue.put is put
+            assert ArrayBlockingQueue.poll is not poll
+            install_tap(all_)
+            queue.put("a")
+            remove_tap(all_)
+            assert ArrayBlockingQueue.put is put
+            queue.put("b")
+            queue.poll()
+        finally:
+            remove_tap(waits)
+        assert ArrayBlockingQueue.poll is poll
+        assert [entry[0] for entry in all_.seen] == ["before put", "after put"]
+        assert [entry[0] for entry in waits.seen] == ["before put", "after put", "before take", "after take"]
+
     def test_gate_holds_threads_and_lets_them_pass_one_by_one(self, run: Run) -> None:
         queue: ArrayBlockingQueue[str] = ArrayBlockingQueue(5, name="requests")
         gate = Gate(lambda op, target, item: target is queue and op == "put")
