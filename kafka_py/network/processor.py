@@ -44,6 +44,8 @@ from kafka_py.utils.stack_limiter import StackLimiter, in_short
 from kafka_py.utils.threads import runs_on
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from kafka_py.common.memory.memory_pool import MemoryPool
     from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.network.channel_builder import ChannelBuilder
@@ -98,6 +100,12 @@ class ConnectionId:
 
 
 _ConnectionId = ConnectionId
+
+
+def use_clock(nanoseconds: Callable[[], int]) -> None:
+    """Stamp responses by another clock than the system's."""
+    global _system_nanoseconds
+    _system_nanoseconds = nanoseconds
 
 
 class Processor(AbstractServerThread):

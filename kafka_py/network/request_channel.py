@@ -43,6 +43,12 @@ _FETCH: Final = ApiKeys.FETCH
 _ALTER_CONFIGS: Final = ApiKeys.ALTER_CONFIGS
 
 
+def use_clock(nanoseconds: Callable[[], int]) -> None:
+    """Stamp requests by another clock than the system's."""
+    global _nanoseconds
+    _nanoseconds = nanoseconds
+
+
 class BaseRequest:
     """What a handler may take from the channel.
 

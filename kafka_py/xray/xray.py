@@ -81,8 +81,8 @@ class Xray(Logging):
         self.journal.start()
         if self.clock is not None:
             # these two read the clock through a function of their own, as they do so most often
-            request_channel._nanoseconds = self.clock.nanoseconds
-            processor._system_nanoseconds = self.clock.nanoseconds
+            request_channel.use_clock(self.clock.nanoseconds)
+            processor.use_clock(self.clock.nanoseconds)
         for limit in taps.limits():
             self.warn("%s", limit)
         if self.config.xray_schedule:
@@ -104,8 +104,8 @@ class Xray(Logging):
         if Request.completed_tap == self.journal.completed:
             self.journal.stop()
         if self.clock is not None:
-            request_channel._nanoseconds = Time.SYSTEM.nanoseconds
-            processor._system_nanoseconds = Time.SYSTEM.nanoseconds
+            request_channel.use_clock(Time.SYSTEM.nanoseconds)
+            processor.use_clock(Time.SYSTEM.nanoseconds)
 
     # -- watching
 
