@@ -420,8 +420,8 @@ def canned_state() -> Json:
                     "id": i,
                     "queued": i % 2,
                     "sent": [
-                        {"api": "LeaderAndIsr", "what": "orders-0"},
-                        {"api": "UpdateMetadata", "what": "orders-0, orders-1"},
+                        {"api": "LeaderAndIsr", "what": ["orders-0 leader 1 epoch 4 isr 1,2"], "count": 1},
+                        {"api": "UpdateMetadata", "what": ["orders-0", "orders-1"], "count": 3},
                     ],
                 }
                 for i in (1, 2, 3)

@@ -4,8 +4,8 @@ import { h, short } from "./dom.js";
 import { t } from "./words.js";
 
 const POINTS = ["accept", "receive", "request-queue", "handle", "append", "watch", "complete", "expire",
-  "response-queue", "respond", "send", "fetch", "controller-event", "timer-tick", "group", "transaction", "isr",
-  "high-watermark", "zookeeper"];
+  "response-queue", "respond", "send", "fetch", "controller-event", "controller-send", "timer-tick", "group", "transaction",
+  "isr", "high-watermark", "zookeeper"];
 
 const button = (act, label, { off = false, ...more } = {}) =>
   h("button", { type: "button", "data-act": act, disabled: off, ...more }, label);
