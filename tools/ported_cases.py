@@ -48,10 +48,14 @@ SOURCES = (
     "log/BrokerCompressionTest",
     "server/epoch/LeaderEpochFileCacheTest",
     "server/epoch/EpochDrivenReplicationProtocolAcceptanceTest",
+    "server/epoch/LeaderEpochIntegrationTest",
     "server/AbstractFetcherThreadTest",
     "server/ISRExpirationTest",
+    "server/LeaderElectionTest",
+    "server/LogDirFailureTest",
     "server/ReplicaFetcherThreadTest",
     "server/ReplicaManagerTest",
+    "integration/UncleanLeaderElectionTest",
     "controller/ControllerEventManagerTest",
     "controller/ControllerFailoverTest",
     "controller/ControllerIntegrationTest",
@@ -73,6 +77,8 @@ SOURCES = (
     "coordinator/transaction/TransactionMetadataTest@2.5.1",
     "coordinator/transaction/TransactionStateManagerTest@2.5.1",
     "/kafka/common/InterBrokerSendThreadTest",
+    "/integration/kafka/api/RackAwareAutoTopicCreationTest",
+    "admin/DeleteTopicTest",
     "admin/DescribeConsumerGroupTest",
     "admin/ListConsumerGroupTest",
     "admin/ResetConsumerGroupOffsetTest",
@@ -82,7 +88,7 @@ SOURCES = (
     "tools/ConsumerPerformanceTest",
 )
 DEFAULT_TAG = "1.1.1"
-ANNOTATED = re.compile(r"^  @Test.*\n(?:  @.*\n)*  (?:override )?def (\w+)", re.M)
+ANNOTATED = re.compile(r"^  @Test.*\n(?:  (?:@|//).*\n)*  (?:override )?def (\w+)", re.M)
 WRITTEN_LIKE_ONE = re.compile(r"^  def (test[A-Z]\w*)\(\)", re.M)
 
 

@@ -575,6 +575,30 @@ def test_an_offline_replica_is_left_out(pair: Pair) -> None:
     assert pair.thread.partition_states[TP].is_delayed
 
 
+@pytest.mark.ported("LogDirFailureTest.testReplicaFetcherThreadAfterLogDirFailureOnFollower", changes="one process")
+@pytest.mark.parametrize("answer_is_under_way", [False, True])
+def test_a_replica_that_goes_offline_does_not_stop_the_others(pair: Pair, answer_is_under_way: bool) -> None:
+    for tp in (TP, TP1):
+        pair.assign(tp)
+    pair.thread.do_work()
+    for tp in (TP, TP1):
+        pair.leader.append(tp, records(b"a"), acks=1)
+
+    def fails() -> None:
+        pair.follower.replica_manager.mark_partition_offline(TP)
+
+    if answer_is_under_way:
+        pair.link.meanwhile[FetchRequest] = fails
+    else:
+        fails()
+    for _ in range(2):
+        pair.thread.do_work()
+    assert pair.end(pair.follower, TP1) == 1
+    assert TP1 in pair.thread.partition_states
+    in_sync = pair.leader.replica_manager.get_or_create_partition(TP1).in_sync_replicas
+    assert {replica.broker_id for replica in in_sync} == {LEADER, FOLLOWER}
+
+
 def test_a_throttled_follower_that_lags_waits(pair: Pair) -> None:
     quota = SimpleNamespace(is_throttled=lambda tp: True, is_quota_exceeded=lambda: True, record=lambda v: None)
     pair.thread._quota = cast("Any", quota)
