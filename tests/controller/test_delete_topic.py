@@ -123,6 +123,9 @@ def test_a_topic_that_is_being_deleted_does_not_grow(make: MadeBrokers) -> None:
     add_partitions(brokers)
     brokers.hears(brokers.controller.PartitionModifications(brokers.controller, TOPIC))
     assert brokers.zk.topic_exists(TOPIC)
+    assert brokers.zk.get_topic_partition_count(TOPIC) == 3
+    assert brokers.with_replica(TP1) == brokers.with_replica(TP2) == set()
+    assert brokers.zk.get_topic_partition_state(TP1) is None
     brokers.doubles.release_answers()
     brokers.hears()
     brokers.assert_deleted(TOPIC, range(3))
