@@ -72,6 +72,10 @@ SOURCES = (
     "admin/ResetConsumerGroupOffsetTest",
     "admin/DeleteConsumerGroupsTest",
     "admin/DeleteOffsetsConsumerGroupCommandIntegrationTest@2.5.1",
+    "admin/ReassignPartitionsCommandTest",
+    "admin/ReassignPartitionsCommandArgsTest",
+    "admin/ReassignPartitionsClusterTest",
+    "/integration/kafka/admin/ReassignPartitionsIntegrationTest",
     "tools/ConsoleConsumerTest",
     "tools/ConsumerPerformanceTest",
 )

@@ -31,6 +31,7 @@ COMMANDS = {
     "kafka-log-dirs": "kafka_py.admin.log_dirs_command",
     "kafka-pipeline": "kafka_py.spark.pipeline",
     "kafka-producer-perf-test": "kafka_py.tools.producer_performance",
+    "kafka-reassign-partitions": "kafka_py.admin.reassign_partitions_command",
     "kafka-run-class": "kafka_py.tools.run_class",
     "kafka-segments-sql": "kafka_py.spark.segments_sql",
     "kafka-server-start": BROKER,

@@ -12,12 +12,13 @@ from typing import Any, cast
 import pytest
 
 from kafka_py.admin import broker_api_versions_command, delete_records_command, log_dirs_command
-from kafka_py.admin.admin_client import AdminClient, DeleteRecordsResult
+from kafka_py.admin.admin_client import AdminClient, DeleteRecordsResult, ReplicaLogDirInfo
 from kafka_py.admin.delete_records_command import DeleteRecordsCommand
 from kafka_py.admin.log_dirs_command import LogDirsCommand
 from kafka_py.common.errors import (
     AdminCommandFailedException,
     ConfigException,
+    IllegalStateException,
     InvalidRequestException,
     OffsetOutOfRangeException,
 )
@@ -25,6 +26,7 @@ from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
 from kafka_py.common.requests.alter_configs_response import AlterConfigsResponse
+from kafka_py.common.requests.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.delete_records_response import DeleteRecordsResponse
 from kafka_py.common.requests.describe_configs_response import DescribeConfigsResponse
@@ -33,6 +35,7 @@ from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.requests.resource import Resource
 from kafka_py.common.requests.resource_type import ResourceType
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.common.topic_partition_replica import TopicPartitionReplica
 from kafka_py.utils.json import JsonProcessingException
 
 Capture = pytest.CaptureFixture[str]
@@ -147,6 +150,53 @@ def test_configs_of_brokers(client: ScriptedClient) -> None:
     client._bootstrap = client._bootstrap[:1]
     with pytest.raises(OSError, match="nobody there"):
         client.describe_broker_configs("", True)
+
+
+def test_where_replicas_are(client: ScriptedClient) -> None:
+    infos = {
+        "/d": INFO,
+        "/e": DescribeLogDirsResponse.LogDirInfo(Errors.KAFKA_STORAGE_ERROR, {}),
+        "/f": DescribeLogDirsResponse.LogDirInfo(Errors.NONE, {T0: DescribeLogDirsResponse.ReplicaInfo(9, 7, True)}),
+    }
+    asked: list[Any] = []
+
+    def answer(request: Any, node: Node) -> DescribeLogDirsResponse:
+        asked.append((node.id, list(request.topic_partitions())))
+        return DescribeLogDirsResponse(0, infos if node.id == 1 else {})
+
+    client.answers["DescribeLogDirs"] = answer
+    t0, none, t1 = (TopicPartitionReplica(tp.topic, tp.partition, id) for tp, id in ((T0, 1), (NONE, 1), (T1, 2)))
+    found = client.describe_replica_log_dirs([t0, t1, none])
+    assert asked == [(1, [T0, NONE]), (2, [T1])]
+    assert found == {
+        t0: ReplicaLogDirInfo("/d", 0, "/f", 7),
+        none: ReplicaLogDirInfo(None, -1, "/d", 5),
+        t1: ReplicaLogDirInfo(),
+    }
+    infos["/d"] = DescribeLogDirsResponse.LogDirInfo(Errors.UNKNOWN_SERVER_ERROR, {})
+    with pytest.raises(IllegalStateException, match="The error UNKNOWN_SERVER_ERROR for log directory /d"):
+        client.describe_replica_log_dirs([t0])
+
+
+def test_replicas_are_moved_by_their_own_brokers(client: ScriptedClient) -> None:
+    asked: dict[int, dict[str, dict[str, list[int]]]] = {}
+
+    def answer(request: Any, node: Node) -> AlterReplicaLogDirsResponse:
+        if node.id == 2:
+            raise OSError("broke off")
+        asked[node.id] = {d.log_dir: {t.topic: t.partitions for t in d.topics} for d in request.log_dirs}
+        topic = AlterReplicaLogDirsResponse.Topic
+        codes = {0: Errors.NONE.code, 1: Errors.REPLICA_NOT_AVAILABLE.code}
+        partitions = [topic.Partition(partition=p, error_code=code) for p, code in codes.items()]
+        return AlterReplicaLogDirsResponse(topics=[topic(topic="t", partitions=partitions)])
+
+    client.answers["AlterReplicaLogDirs"] = answer
+    one, two, other = (TopicPartitionReplica("t", p, id) for p, id in ((0, 1), (1, 1), (0, 2)))
+    results = client.alter_replica_log_dirs({one: "/d", two: "/e", other: "/d"})
+    assert asked == {1: {"/d": {"t": [0]}, "/e": {"t": [1]}}}
+    assert results[one] is None
+    found = {str(replica): type(error).__name__ for replica, error in results.items() if error is not None}
+    assert found == {"t-1-1": "ReplicaNotAvailableException", "t-0-2": "OSError"}
 
 
 # -- kafka-delete-records ----------------------------------------------------------------------------------------------
