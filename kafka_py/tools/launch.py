@@ -30,6 +30,7 @@ COMMANDS = {
     "kafka-lab": "kafka_py.lab.kafka_lab",
     "kafka-log-dirs": "kafka_py.admin.log_dirs_command",
     "kafka-pipeline": "kafka_py.spark.pipeline",
+    "kafka-preferred-replica-election": "kafka_py.admin.preferred_replica_leader_election_command",
     "kafka-producer-perf-test": "kafka_py.tools.producer_performance",
     "kafka-reassign-partitions": "kafka_py.admin.reassign_partitions_command",
     "kafka-run-class": "kafka_py.tools.run_class",
