@@ -76,6 +76,8 @@ SOURCES = (
     "admin/ReassignPartitionsCommandArgsTest",
     "admin/ReassignPartitionsClusterTest",
     "/integration/kafka/admin/ReassignPartitionsIntegrationTest",
+    "admin/LeaderElectionCommandTest@2.5.1",
+    "admin/PreferredReplicaLeaderElectionCommandTest@2.5.1",
     "tools/ConsoleConsumerTest",
     "tools/ConsumerPerformanceTest",
 )

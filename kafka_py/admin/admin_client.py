@@ -1,7 +1,7 @@
 """Asks brokers what the tools want to know or have done.
 
-Mirrors: core/src/main/scala/kafka/admin/AdminClient.scala @ 1.1.1 (deleteRecordsBefore), and what
-kafka-configs, kafka-log-dirs and kafka-reassign-partitions use of the Java client's KafkaAdminClient
+Mirrors: core/src/main/scala/kafka/admin/AdminClient.scala @ 1.1.1 (deleteRecordsBefore), and what kafka-configs,
+kafka-leader-election, kafka-log-dirs and kafka-reassign-partitions use of the Java client's KafkaAdminClient
 """
 
 from __future__ import annotations
@@ -10,7 +10,8 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_py.admin import broker_api_versions_command
-from kafka_py.common.errors import ApiException, IllegalArgumentException, IllegalStateException
+from kafka_py.common.election_type import ElectionType
+from kafka_py.common.errors import ApiException, IllegalArgumentException, IllegalStateException, TimeoutException
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_request import AbstractRequest
@@ -24,6 +25,8 @@ from kafka_py.common.requests.describe_configs_request import DescribeConfigsReq
 from kafka_py.common.requests.describe_configs_response import DescribeConfigsResponse
 from kafka_py.common.requests.describe_log_dirs_request import DescribeLogDirsRequest
 from kafka_py.common.requests.describe_log_dirs_response import DescribeLogDirsResponse
+from kafka_py.common.requests.elect_leaders_request import ElectLeadersRequest
+from kafka_py.common.requests.elect_leaders_response import ElectLeadersResponse
 from kafka_py.common.requests.metadata_request import MetadataRequest
 from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.requests.request_message import RequestMessage
@@ -34,6 +37,7 @@ from kafka_py.common.topic_partition_replica import TopicPartitionReplica
 from kafka_py.common.utils.collection_utils import group_data_by_topic
 
 REQUEST_TIMEOUT_MS = 5_000
+_RETRY_BACKOFF_MS = 100
 
 
 class DeleteRecordsResult(NamedTuple):
@@ -150,6 +154,49 @@ class AdminClient(broker_api_versions_command.AdminClient):
                 for p in topic.partitions:
                     results[TopicPartitionReplica(topic.topic, p.partition, broker)] = p.error.exception()
         return results
+
+    def elect_leaders(
+        self, election_type: ElectionType, partitions: Collection[TopicPartition] | None, timeout_ms: int
+    ) -> dict[TopicPartition, ApiException | None]:
+        """Have leaders elected for these partitions or (None) all; for each why it was not, None if it was.
+
+        Raises TimeoutException when the controller cannot be found and asked in time, and the answer's error.
+        """
+        topics = None
+        if partitions is not None:
+            by_topic = group_data_by_topic(dict.fromkeys(partitions))
+            topic_class = ElectLeadersRequest.TopicPartitions
+            topics = [topic_class(topic=topic, partition_ids=list(ids)) for topic, ids in by_topic.items()]
+        request = ElectLeadersRequest(
+            election_type=election_type.value,
+            topic_partitions=topics,
+            timeout_ms=timeout_ms,
+        )
+        oldest = 0 if election_type is ElectionType.PREFERRED else 1
+        response = self._send_to_controller(RequestMessage.Builder(request, oldest), timeout_ms)
+        assert isinstance(response, ElectLeadersResponse)
+        _maybe_throw(Errors.for_code(response.error_code).exception())
+        return {
+            TopicPartition(topic.topic, p.partition_id): p.error.exception(p.error_message)
+            for topic in response.replica_election_results
+            for p in topic.partition_results
+        }
+
+    def _send_to_controller(self, request: AbstractRequest.Builder, timeout_ms: int) -> object:
+        """The controller's answer; brokers are asked who that is until one of them knows."""
+        deadline = self._time.milliseconds() + timeout_ms
+        failure: Exception | None = None
+        while self._time.milliseconds() < deadline:
+            try:
+                metadata = self._send_any_node(MetadataRequest.Builder([], False))
+                assert isinstance(metadata, MetadataResponse)
+                controller = metadata.controller()
+                if controller is not None:
+                    return self.send(controller, request)
+            except OSError as e:
+                failure = e
+            self._time.sleep(_RETRY_BACKOFF_MS)
+        raise TimeoutException(f"Timed out waiting to send the call {request.api_key().name}.", failure)
 
     def describe_broker_configs(
         self, broker: str, include_synonyms: bool

@@ -28,6 +28,7 @@ COMMANDS = {
     "kafka-delete-records": "kafka_py.admin.delete_records_command",
     "kafka-dump-log": "kafka_py.tools.dump_log_segments",
     "kafka-lab": "kafka_py.lab.kafka_lab",
+    "kafka-leader-election": "kafka_py.admin.leader_election_command",
     "kafka-log-dirs": "kafka_py.admin.log_dirs_command",
     "kafka-pipeline": "kafka_py.spark.pipeline",
     "kafka-preferred-replica-election": "kafka_py.admin.preferred_replica_leader_election_command",

@@ -15,12 +15,15 @@ from kafka_py.admin import broker_api_versions_command, delete_records_command, 
 from kafka_py.admin.admin_client import AdminClient, DeleteRecordsResult, ReplicaLogDirInfo
 from kafka_py.admin.delete_records_command import DeleteRecordsCommand
 from kafka_py.admin.log_dirs_command import LogDirsCommand
+from kafka_py.common.election_type import ElectionType
 from kafka_py.common.errors import (
     AdminCommandFailedException,
     ConfigException,
     IllegalStateException,
     InvalidRequestException,
+    NotControllerException,
     OffsetOutOfRangeException,
+    TimeoutException,
 )
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
@@ -31,11 +34,14 @@ from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.delete_records_response import DeleteRecordsResponse
 from kafka_py.common.requests.describe_configs_response import DescribeConfigsResponse
 from kafka_py.common.requests.describe_log_dirs_response import DescribeLogDirsResponse
+from kafka_py.common.requests.elect_leaders_request import ElectLeadersRequest
+from kafka_py.common.requests.elect_leaders_response import ElectLeadersResponse
 from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.requests.resource import Resource
 from kafka_py.common.requests.resource_type import ResourceType
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.topic_partition_replica import TopicPartitionReplica
+from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.json import JsonProcessingException
 
 Capture = pytest.CaptureFixture[str]
@@ -197,6 +203,51 @@ def test_replicas_are_moved_by_their_own_brokers(client: ScriptedClient) -> None
     assert results[one] is None
     found = {str(replica): type(error).__name__ for replica, error in results.items() if error is not None}
     assert found == {"t-1-1": "ReplicaNotAvailableException", "t-0-2": "OSError"}
+
+
+def test_the_controller_has_leaders_elected(client: ScriptedClient) -> None:
+    requests: list[ElectLeadersRequest] = []
+
+    def answer(request: Any, node: Node) -> ElectLeadersResponse:
+        requests.append(request)
+        topic = ElectLeadersResponse.Topic
+        codes = {0: Errors.NONE.code, 1: Errors.ELECTION_NOT_NEEDED.code}
+        results = [topic.Partition(partition_id=p, error_code=code, error_message=None) for p, code in codes.items()]
+        return ElectLeadersResponse(
+            error_code=Errors.NONE.code if len(requests) < 3 else Errors.NOT_CONTROLLER.code,
+            replica_election_results=[topic(topic="t", partition_results=results)],
+        )
+
+    client.answers["ElectLeaders"] = answer
+    results = client.elect_leaders(ElectionType.PREFERRED, [T0, T1, NONE], 1000)
+    assert client.asked[-1] == ("ElectLeaders", 1)
+    assert (results[T0], type(results[T1]).__name__) == (None, "ElectionNotNeededException")
+    client.elect_leaders(ElectionType.UNCLEAN, None, 2000)
+    with pytest.raises(NotControllerException):
+        client.elect_leaders(ElectionType.UNCLEAN, [], 2000)
+    topics = [r.topic_partitions and {t.topic: t.partition_ids for t in r.topic_partitions} for r in requests]
+    assert topics == [{"t": [0, 1], "none": [0]}, None, []]
+    assert [(r.election_type, r.timeout_ms) for r in requests] == [(0, 1000), (1, 2000), (1, 2000)]
+
+
+def test_a_controller_that_cannot_be_found(client: ScriptedClient) -> None:
+    client._time = clock = MockTime()
+    answers = [MetadataResponse(NODES, "cluster", -1, []), MetadataResponse(NODES, "cluster", 2, [])]
+    client.answers["Metadata"] = lambda request, node: answers.pop(0)
+    client.answers["ElectLeaders"] = lambda request, node: ElectLeadersResponse(
+        error_code=0, replica_election_results=[]
+    )
+    assert client.elect_leaders(ElectionType.PREFERRED, None, 1000) == {}
+    assert client.asked[-1] == ("ElectLeaders", 2)
+
+    def broken_off(request: Any, node: Node) -> MetadataResponse:
+        raise OSError("broke off")
+
+    client.answers["Metadata"] = broken_off
+    start = clock.milliseconds()
+    with pytest.raises(TimeoutException, match="Timed out waiting to send the call ElectLeaders"):
+        client.elect_leaders(ElectionType.PREFERRED, None, 1000)
+    assert clock.milliseconds() - start == 1000
 
 
 # -- kafka-delete-records ----------------------------------------------------------------------------------------------
