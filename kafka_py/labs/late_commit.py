@@ -38,7 +38,7 @@ def commit(servers: str, group: str, topic: str, member: str, generation: int) -
 def main(args: Sequence[str]) -> int:
     """Print the name of the error, NONE when the commit was taken; 0 in either case."""
     if len(args) != 5 or not args[4].lstrip("-").isdecimal():
-        print("MEMBER_ID GENERATION", file=sys.stderr)
+        print("usage: MEMBER_ID GENERATION", file=sys.stderr)
         return 2
     servers, group, topic, member, generation = args
     print(commit(servers, group, topic, member, int(generation)).name)

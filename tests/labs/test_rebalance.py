@@ -63,7 +63,7 @@ def commits(room: Room, member: str, generation: int) -> str:
 def test_a_commit_wants_a_member_and_a_number(capsys: pytest.CaptureFixture[str]) -> None:
     assert late_commit.main(["127.0.0.1:1", GROUP, TOPIC, "anna"]) == 2
     assert late_commit.main(["127.0.0.1:1", GROUP, TOPIC, "anna", "two"]) == 2
-    assert capsys.readouterr().err == "MEMBER_ID GENERATION\n" * 2
+    assert capsys.readouterr().err == "usage: MEMBER_ID GENERATION\n" * 2
 
 
 def test_the_right_way(start: Start) -> None:

@@ -75,7 +75,7 @@ def test_the_truth_is_not_on_the_command_line(monkeypatch: pytest.MonkeyPatch, t
     """Anybody can read that with ps."""
     file = tmp_path / "lab_6.py"
     file.write_text("")
-    seen = {}
+    seen: dict[str, Any] = {}
 
     def run(command: list[str], **others: Any) -> subprocess.CompletedProcess[str]:
         seen.update(others, command=command)
