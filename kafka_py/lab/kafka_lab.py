@@ -238,6 +238,8 @@ def main(args: list[str]) -> int:
         return control(args) if args and args[0] in {*COMMANDS, *VERBS} else KafkaLab(parse(args)).run()
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        raise  # whoever read what we print has seen enough (`| head`): whoever started us ends quietly then
     except (OSError, RuntimeError, KafkaException) as e:
         print(f"kafka-lab: {e}", file=sys.stderr)
         return 1
