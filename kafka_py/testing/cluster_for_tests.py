@@ -12,19 +12,22 @@ import pathlib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from kafka_py.testing.cluster import MOST_REPLICAS, Cluster
+from kafka_py.testing.cluster import Cluster
 from kafka_py.testing.guardian import Guardian
 
 
 def properties_for_tests(brokers: int) -> dict[str, str]:
-    """Internal topics with as many replicas as can be, few partitions, and short times until somebody is given up."""
-    replicas = min(MOST_REPLICAS, brokers)
+    """Small internal topics, and short times until somebody is given up.
+
+    What is made on first use has two replicas: of three brokers, one may have been killed by then.
+    """
+    replicas = min(2, brokers)
     return {
         "default.replication.factor": str(replicas),
         "offsets.topic.replication.factor": str(replicas),
         "offsets.topic.num.partitions": "5",
         "transaction.state.log.replication.factor": str(replicas),
-        "transaction.state.log.min.isr": str(min(2, brokers)),
+        "transaction.state.log.min.isr": "1",
         "transaction.state.log.num.partitions": "5",
         "group.initial.rebalance.delay.ms": "0",
         "zookeeper.session.timeout.ms": "4000",

@@ -138,7 +138,7 @@ def test_properties_of_a_test_go_before_those_for_tests(tmp_path: pathlib.Path) 
         **properties_for_tests(2),
         "offsets.topic.num.partitions": "7",
     }
-    assert found["transaction.state.log.min.isr"] == "2"
+    assert found["offsets.topic.replication.factor"] == "2"
     cluster.close()
 
 
