@@ -71,12 +71,7 @@ def test_java(tmp_path: pathlib.Path) -> None:
     except UnavailableError as e:
         pytest.skip(str(e))
     assert java is not None, "who has a compiler has a Java"
-    done = subprocess.run(
-        [compiler, "-cp", f"{libs}/*", "-d", ".", source.name],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    compiling = [compiler, "-cp", f"{libs}/*", "-d", ".", source.name]
+    done = subprocess.run(compiling, cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert run([str(java), *suite.JAVA_OPTIONS, "-cp", f"{libs}/*:.", "Orders"], tmp_path) == "[before, after]\n"
