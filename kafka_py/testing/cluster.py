@@ -36,6 +36,7 @@ from kafka_py.testing.request_flood import RequestFlood
 from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.zk.admin_zk_client import AdminZkClient
 from kafka_py.zk.kafka_zk_client import KafkaZkClient
+from kafka_py.zookeeper.zoo_keeper_client import ZooKeeperClientException
 
 TIMEOUT_S = 60.0
 # Of a topic for which nobody says how many.
@@ -281,7 +282,7 @@ class Cluster(LocalCluster):
         timeout = _ZOOKEEPER_TIMEOUT_MS
         try:
             client = KafkaZkClient.create(self.zookeeper_connect, False, timeout, timeout, 10, self._time)
-        except KafkaException as e:
+        except (KafkaException, ZooKeeperClientException) as e:
             raise FaultError(f"ZooKeeper at {self.zookeeper_connect} does not answer: {e}") from e
         try:
             yield client
@@ -508,7 +509,8 @@ class Cluster(LocalCluster):
                 found = self._leader(client, tp)
                 return found if leader in (None, found) else None
 
-            return self._wait_for(f"leader {'' if leader is None else leader} of {tp}", leads, timeout_s)
+            who = "a leader" if leader is None else f"leader {leader}"
+            return self._wait_for(f"{who} of {tp}", leads, timeout_s)
 
     def await_controller(self, broker: int | None = None, timeout_s: float = TIMEOUT_S) -> int:
         """Wait until that broker, or any, is the controller; its id."""
@@ -518,7 +520,8 @@ class Cluster(LocalCluster):
                 found = client.get_controller_id()
                 return found if broker in (None, found) else None
 
-            return self._wait_for(f"controller {'' if broker is None else broker}", controls, timeout_s)
+            who = "a controller" if broker is None else f"controller {broker}"
+            return self._wait_for(who, controls, timeout_s)
 
     def await_registered(self, broker: int, timeout_s: float = TIMEOUT_S) -> None:
         """Wait until ZooKeeper knows the broker."""

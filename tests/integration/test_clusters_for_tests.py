@@ -126,7 +126,8 @@ def test_fixtures_markers_and_reports(folder: pathlib.Path) -> None:
     assert "many" in done.stdout.partition("did not start")[2]
 
 
-def test_a_pytest_that_is_killed_leaves_nothing(folder: pathlib.Path) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_a_pytest_that_is_ended_leaves_nothing(folder: pathlib.Path, number: int) -> None:
     (folder / "test_it.py").write_text(HANGS)
     command = pytest_command("-s", "test_it.py")
     process = subprocess.Popen(command, cwd=folder, env=environment(folder), stdout=subprocess.PIPE, text=True)
@@ -134,7 +135,7 @@ def test_a_pytest_that_is_killed_leaves_nothing(folder: pathlib.Path) -> None:
         assert process.stdout is not None
         assert any("hangs" in line for line in process.stdout)
         assert len(list(processes_of(folder))) == 6  # a ZooKeeper each, three brokers and one
-        process.kill()
+        process.send_signal(number)
 
 
 class Program:

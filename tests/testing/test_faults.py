@@ -13,6 +13,8 @@ from kafka_py.testing.cluster import Cluster, FaultError
 from kafka_py.testing.cluster_command import ERRORS, VERBS
 from kafka_py.testing.faults import FAULTS
 from kafka_py.testing.request_flood import TOPICS, request
+from kafka_py.zk.kafka_zk_client import KafkaZkClient
+from kafka_py.zookeeper.zoo_keeper_client import ZooKeeperClientTimeoutException
 
 
 @pytest.fixture
@@ -92,6 +94,15 @@ def test_errors_of_files_are_refusals_too(cluster: Cluster, monkeypatch: pytest.
     monkeypatch.setattr(cluster, "corrupt_tail", fail)
     with pytest.raises(FaultError, match="corrupt_tail: no records"):
         do(cluster, "corrupt_tail 0 t 0")
+
+
+def test_a_zookeeper_that_does_not_answer_is_a_refusal(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZooKeeperClientTimeoutException("Timed out waiting for connection")
+
+    monkeypatch.setattr(KafkaZkClient, "create", fail)
+    with pytest.raises(FaultError, match="does not answer: Timed out waiting for connection"):
+        do(cluster, "describe_topic t")
 
 
 def test_settings_are_words_too() -> None:
