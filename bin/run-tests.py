@@ -23,6 +23,9 @@ CHECKS = (
     ("ruff format", ["-m", "ruff", "format", "--check", "-q", "."]),
     ("mypy", ["-m", "mypy"]),
 )
+# What starts processes and waits for them, rather than computing: two files of it at a time.
+PROCESSES = ("tests/integration", "tests/labs", "tests/spark", "tests/faults")
+SIDE_BY_SIDE = ("-n", "2", "--dist", "loadfile")
 # programs of which one is needed, what they are called together, what is not tested without them
 TOOLS = (
     (("cc", "gcc"), "C compiler", "nothing can be compiled: the tests of failing disks and of the compiled wheel"),
@@ -37,17 +40,21 @@ def main(arguments: list[str]) -> int:
     os.chdir(ROOT)
     environment = {**os.environ, "KAFKA_PY_CHECK_THREADS": "1"}
     failed = []
+    runs = [arguments]
     if not arguments:
         for name, command in CHECKS:
             print(f"== {name}", flush=True)
             if subprocess.run([python, *command], check=False).returncode:
                 failed.append(name)
-        arguments = ["tests", "--ignore=tests/interop", "--durations=10"]
+        others = [f"--ignore={folder}" for folder in ("tests/interop", *PROCESSES)]
+        runs = [["tests", *others, "--durations=10"], [*PROCESSES, *SIDE_BY_SIDE, "--durations=10"]]
         skipped = [INTEROP]
     else:
         skipped = []
-    print("== pytest", flush=True)
-    code = subprocess.run([python, "-m", "pytest", "-rs", *arguments], env=environment, check=False).returncode
+    code = 0
+    for run in runs:
+        print("== pytest", *run, flush=True)
+        code = subprocess.run([python, "-m", "pytest", "-rs", *run], env=environment, check=False).returncode or code
     skipped += lacking(subprocess.run([python, "-c", JAVA], capture_output=True, text=True, check=False).stdout.strip())
     if skipped:
         print("== skipped, besides what pytest lists above", *skipped, sep="\n", flush=True)
