@@ -59,6 +59,18 @@ AN_ISR_WITHOUT_ANSWER = (
     *("pass", "send 2", "serve 2", "take 2", "serve 2", "shrink 1", "append 1", "break 1", "send 3", "serve 3"),
     *("take 3", "serve 3", "take 2", "send 2", "serve 2", "take 2", "send 2", "serve 2"),
 )
+# 1 and 2 have a record that is acknowledged, 3 is not in the ISR; 2 is elected, and its high watermark lags
+A_REPLICA_JOINS_A_NEW_LEADER = (
+    *("pass", "send 2", "serve 2", "take 2", "serve 2", "shrink 1", "append 1", "take 2", "send 2", "serve 2"),
+    *("take 2", "send 2", "serve 2", "elect 2", "tell 2", "tell 3", "send 3", "serve 3", "take 3", "serve 3"),
+)
+# all have a record; 3 gets another one from 2, which is elected and deposed; 1 leads again, and has appended nothing
+A_NEW_LEADER_WITHOUT_RECORDS = (
+    *("append 1", "send 2", "serve 2", "take 2", "serve 2", "take 2", "send 2", "serve 2"),
+    *("send 3", "serve 3", "take 3", "serve 3", "take 3", "send 3", "serve 3", "elect 2", "tell 2", "tell 3"),
+    *("append 2", "send 3", "serve 3", "take 3", "serve 3", "take 3", "elect 1", "tell 1", "tell 1", "tell 3"),
+    *("send 3", "serve 3", "take 3", "serve 3", "take 3"),
+)
 SCHEDULES = {
     "nothing in common": NOTHING_IN_COMMON,
     "cut within a batch": CUT_WITHIN_A_BATCH,
@@ -66,6 +78,8 @@ SCHEDULES = {
     "an outdated leader is asked": AN_OUTDATED_LEADER_IS_ASKED,
     "a missed epoch": A_MISSED_EPOCH,
     "an ISR without answer": AN_ISR_WITHOUT_ANSWER,
+    "a replica joins a new leader": A_REPLICA_JOINS_A_NEW_LEADER,
+    "a new leader without records": A_NEW_LEADER_WITHOUT_RECORDS,
 }
 
 
@@ -104,6 +118,27 @@ def test_kafka_7164(new_model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     assert after(new_model("1.1"), *A_MISSED_EPOCH) == ""
     old_rules.goes_on_with_the_same_leader(monkeypatch)
     assert "is not on broker 2, of the ISR" in after(new_model("1.1"), *A_MISSED_EPOCH)
+
+
+@PROTOCOLS
+def test_kafka_7128(new_model: Model, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    run = new_model(protocol).as_far_as_possible(*A_REPLICA_JOINS_A_NEW_LEADER)
+    assert sorted(run.model.state.isr) == [1, 2]
+    assert len(run.model.acked) == 1
+    assert after(run) == ""
+    old_rules.joins_at_the_high_watermark(monkeypatch)
+    broken = after(new_model(protocol), *A_REPLICA_JOINS_A_NEW_LEADER)
+    assert broken == "acknowledged Entry(offset=0, epoch=0, value=b'1') is not on broker 3, of the ISR: ()"
+
+
+@PROTOCOLS
+def test_kafka_7415(new_model: Model, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
+    run = new_model(protocol).as_far_as_possible(*A_NEW_LEADER_WITHOUT_RECORDS)
+    assert [e.value for e in run.model.log(3)] == [b"1"]
+    assert after(run) == ""
+    old_rules.notes_an_epoch_with_its_first_record(monkeypatch)
+    broken = after(new_model(protocol), *A_NEW_LEADER_WITHOUT_RECORDS)
+    assert broken == "acknowledged Entry(offset=0, epoch=0, value=b'1') is not on broker 3, of the ISR: ()"
 
 
 @PROTOCOLS
