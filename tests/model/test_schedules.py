@@ -69,7 +69,7 @@ A_NEW_LEADER_WITHOUT_RECORDS = (
     *("append 1", "send 2", "serve 2", "take 2", "serve 2", "take 2", "send 2", "serve 2"),
     *("send 3", "serve 3", "take 3", "serve 3", "take 3", "send 3", "serve 3", "elect 2", "tell 2", "tell 3"),
     *("append 2", "send 3", "serve 3", "take 3", "serve 3", "take 3", "elect 1", "tell 1", "tell 1", "tell 3"),
-    *("send 3", "serve 3", "take 3", "serve 3", "take 3"),
+    *("send 3", "serve 3", "take 3", "serve 3", "take 3", "serve 3", "take 3"),
 )
 SCHEDULES = {
     "nothing in common": NOTHING_IN_COMMON,
