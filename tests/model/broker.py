@@ -234,9 +234,9 @@ class Broker:
         self.appended.append(answers)
         return answers
 
-    def answer(self, follower_id: int, request: AbstractRequest) -> AbstractResponse:
+    def answer(self, request: AbstractRequest) -> AbstractResponse:
         """What it says to another broker; raises LostAnswer when ZooKeeper did not answer it."""
-        return through_bytes(answer_follower(self.env, self.sessions, follower_id, request), request.version())
+        return through_bytes(answer_follower(self.env, self.sessions, request), request.version())
 
     def crash(self) -> None:
         """End without another word; what is in the files stays, what a power failure takes is not modelled."""

@@ -214,14 +214,14 @@ class ThreeReplicas:
         assert fetcher is not None
         request = fetcher.wire.request
         assert request is not None
-        fetcher.wire.arrives(self._answer(i, fetcher.source_broker.id, request))
+        fetcher.wire.arrives(self._answer(fetcher.source_broker.id, request))
 
-    def _answer(self, follower: int, leader: int, request: AbstractRequest) -> AbstractResponse | None:
+    def _answer(self, leader: int, request: AbstractRequest) -> AbstractResponse | None:
         broker = self.brokers[leader]
         if broker is None:
             return None
         try:
-            return broker.answer(follower, request)
+            return broker.answer(request)
         except (LostAnswer, NotLeaderForPartitionException, FencedLeaderEpochException, UnknownLeaderEpochException):
             return None
 
@@ -236,7 +236,7 @@ class ThreeReplicas:
         for key, request in sorted(self._all_late().items(), key=lambda item: item[0]):
             if key[0] == i:
                 del self._late_requests[key]
-                self._answer(i, key[1], request)
+                self._answer(key[1], request)
                 return
 
     # -- ISR

@@ -358,7 +358,7 @@ class Env:
 
 
 def answer_follower(
-    env: Env, sessions: FetchManager, follower_id: int, request: AbstractRequest, error: Errors | None = None
+    env: Env, sessions: FetchManager, request: AbstractRequest, error: Errors | None = None
 ) -> AbstractResponse:
     """What a leader answers to a Fetch, an OffsetsForLeaderEpoch or a ListOffsets of a follower."""
     manager = env.replica_manager
@@ -379,7 +379,7 @@ def answer_follower(
     wanted: list[tuple[TopicPartition, FetchRequest.PartitionData]] = []
     context.foreach_partition(lambda tp, data: wanted.append((tp, data)))
     answers = Answers()
-    params = FetchParams(7, follower_id, 0, 1, 1 << 20, request.isolation_level())
+    params = FetchParams(7, request.replica_id(), 0, 1, 1 << 20, request.isolation_level())
     manager.fetch_messages(params, wanted, QuotaFactory.UnboundedQuota, answers.fetch)
     return context.update_and_generate_response_data(
         {
