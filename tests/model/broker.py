@@ -84,11 +84,13 @@ class Wire(BlockingSend):
     def __init__(self) -> None:
         self.request: AbstractRequest | None = None
         self.answer: AbstractResponse | None = None
-        self.is_answered = False
+        self.is_answered = self.is_closed = False
         self.fiber: Fiber | None = None
 
     def send_request(self, request_builder: AbstractRequest.Builder) -> ClientResponse:
         assert self.fiber is not None
+        if self.is_closed:
+            raise LostAnswer("injected: the connection is closed")
         self.request = request_builder.build()
         self.answer, self.is_answered = None, False
         self.fiber.wait()
@@ -110,10 +112,10 @@ class Wire(BlockingSend):
         self.answer, self.is_answered = answer, True
 
     def initiate_close(self) -> None:
-        self.answer = None
+        self.answer, self.is_closed = None, True
 
     def close(self) -> None:
-        self.answer = None
+        self.initiate_close()
 
 
 class SteppedFetcher(ReplicaFetcherThread):

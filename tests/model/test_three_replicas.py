@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
 from tests.model import old_rules
 from tests.model.interleavings import Counterexample, Run, Search
 from tests.model.three_replicas import NotPossible
@@ -68,6 +69,15 @@ def test_a_request_may_arrive_after_its_fetcher_has_stopped(new_model: Model) ->
     assert run.broken == []
     with pytest.raises(NotPossible):
         run.go("late 2")
+
+
+def test_a_fetcher_that_is_stopped_ends_whatever_it_waits_for(new_model: Model) -> None:
+    run = new_model().go(*REPLICATE, "crash 3", "start 3", "tell 2", "send 2")
+    fetcher = run.model.running[2].fetcher
+    assert fetcher is not None
+    assert isinstance(fetcher.wire.request, OffsetsForLeaderEpochRequest)
+    run.go("elect 2", "tell 2")
+    assert not fetcher.fiber.is_waiting, "nor does it tell its session to forget the partition"
 
 
 def test_a_counterexample_becomes_a_test() -> None:
