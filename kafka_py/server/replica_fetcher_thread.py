@@ -509,7 +509,7 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 if earlier and earlier[-1].epoch < epoch:
                     entries[tp] = earlier
                     asked[tp] = earlier[-1].epoch
-            answers = dict(self._end_offsets(asked)) if asked else {}
+            answers = {tp: end for tp, end in self._end_offsets(asked).items() if tp in asked} if asked else {}
 
     def _look_back_for_an_epoch_in_common(
         self, latest_epochs: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
