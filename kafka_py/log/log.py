@@ -854,15 +854,16 @@ class Log(KafkaMetricsGroup):
         """Remove everything from `target_offset` on; False if there is nothing. Raises KafkaStorageException."""
         with self.maybe_handle_io_exception(f"Error while truncating log to offset {target_offset} for {self.place}"):
             if target_offset < 0:
-                raise ValueError(
-                    f"Cannot truncate partition {self.topic_partition} to a negative offset ({target_offset})."
-                )
+                raise ValueError(f"Cannot truncate {self.topic_partition} to a negative offset ({target_offset}).")
             if target_offset >= self.log_end_offset:
                 self.info(
                     "Truncating to %d has no effect as the largest offset in the log is %d",
                     target_offset,
                     self.log_end_offset - 1,
                 )
+                # of an epoch that it was elected in it may have appended nothing (KAFKA-10706)
+                with self.lock:
+                    self._leader_epoch_cache.clear_and_flush_latest(self.log_end_offset)
                 return False
             self.info("Truncating to offset %d", target_offset)
             with self.lock:

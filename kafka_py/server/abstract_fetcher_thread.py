@@ -153,11 +153,19 @@ class PartitionFetchState:
     Left out: toString -- `__repr__`
     """
 
-    __slots__ = ("_due_ms", "_time", "fetch_offset", "truncating_log")
+    __slots__ = ("_due_ms", "_time", "current_leader_epoch", "fetch_offset", "truncating_log")
 
-    def __init__(self, time: Time, fetch_offset: int, delay_ms: int = 0, truncating_log: bool = False) -> None:
+    def __init__(
+        self,
+        time: Time,
+        fetch_offset: int,
+        delay_ms: int = 0,
+        truncating_log: bool = False,
+        current_leader_epoch: int = -1,
+    ) -> None:
         self._time = time
         self.fetch_offset = fetch_offset
+        self.current_leader_epoch = current_leader_epoch
         self.truncating_log = truncating_log
         self._due_ms = time.milliseconds() + delay_ms if delay_ms > 0 else 0
 
@@ -182,8 +190,10 @@ class PartitionFetchState:
         return self.truncating_log and not self.is_delayed
 
     def with_offset(self, fetch_offset: int, truncating_log: bool) -> PartitionFetchState:
-        """The same delay with another offset and phase."""
-        return PartitionFetchState(self._time, fetch_offset, self.remaining_delay_ms, truncating_log)
+        """The same delay and leader epoch with another offset and phase."""
+        return PartitionFetchState(
+            self._time, fetch_offset, self.remaining_delay_ms, truncating_log, self.current_leader_epoch
+        )
 
     def __repr__(self) -> str:
         return (
@@ -284,6 +294,10 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         self.fetcher_lag_stats = FetcherLagStats(client_id)
 
     # ---- what a subclass defines
+
+    def current_leader_epoch(self, topic_partition: TopicPartition) -> int:
+        """The leader epoch in which a partition is fetched that is being added, -1 where nobody asks for it."""
+        return -1
 
     @abstractmethod
     def process_partition_data(self, topic_partition: TopicPartition, fetch_offset: int, partition_data: PD) -> None:
@@ -432,6 +446,13 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 "moved",
                 tp,
             )
+        elif error in (Errors.FENCED_LEADER_EPOCH, Errors.UNKNOWN_LEADER_EPOCH):
+            self.info(
+                "Remote broker has another leader epoch than %d for partition %s: one of the two is yet to hear of a "
+                "change",
+                state.current_leader_epoch,
+                tp,
+            )
         else:
             self.error("Error for partition %s at offset %d", tp, state.fetch_offset, exc=partition_data.exception)
         return False
@@ -444,7 +465,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 if self.partition_states.get(tp) is not state:
                     return True  # removed, or added again, while the leader was asked
                 new_offset = self.truncate_to_offsets_of_leader(tp, leader)
-                self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
+                self._update_and_move_to_end(tp, state.with_offset(new_offset, False))
         except (UnknownTopicOrPartitionException, NotLeaderForPartitionException) as e:
             self.info("Could not fetch offset for %s due to error: %s", tp, e)
             return False
@@ -474,7 +495,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
             valid_bytes = records.valid_bytes()
             # a thread that copies between log directories may be done with the partition now
             if valid_bytes > 0 and tp in self.partition_states:
-                self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
+                self._update_and_move_to_end(tp, state.with_offset(new_offset, False))
                 self.fetcher_stats.byte_rate.mark(valid_bytes)
         except CorruptRecordException as e:
             # It must not stop the other partitions; and if the leader was in the middle of a truncation or a write,
@@ -529,7 +550,12 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 if tp not in states:
                     if tp in asked:
                         offset = self.truncate_to_offsets_of_leader(tp, asked[tp])
-                    states[tp] = PartitionFetchState(self._time, offset, truncating_log=self._include_log_truncation)
+                    states[tp] = PartitionFetchState(
+                        self._time,
+                        offset,
+                        truncating_log=self._include_log_truncation,
+                        current_leader_epoch=self.current_leader_epoch(tp),
+                    )
             self.partition_states = _grouped_by_topic(states)
             self._partition_map_cond.signal_all()
 
@@ -549,7 +575,10 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 state = self.partition_states.get(tp)
                 if state is not None and not state.is_delayed:
                     self._update_and_move_to_end(
-                        tp, PartitionFetchState(self._time, state.fetch_offset, delay, state.truncating_log)
+                        tp,
+                        PartitionFetchState(
+                            self._time, state.fetch_offset, delay, state.truncating_log, state.current_leader_epoch
+                        ),
                     )
             self._partition_map_cond.signal_all()
 

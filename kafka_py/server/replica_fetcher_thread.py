@@ -18,6 +18,11 @@ from kafka_py.api.api_version import (
     KAFKA_0_11_0_IV1,
     KAFKA_0_11_0_IV2,
     KAFKA_1_1_IV0,
+    KAFKA_2_0_IV0,
+    KAFKA_2_0_IV1,
+    KAFKA_2_1_IV1,
+    KAFKA_2_1_IV2,
+    KAFKA_2_3_IV1,
 )
 from kafka_py.clients.fetch_session_handler import FetchSessionHandler
 from kafka_py.common.errors import IllegalStateException, KafkaException, KafkaStorageException
@@ -39,6 +44,7 @@ from kafka_py.server.replica_fetcher_blocking_send import ReplicaFetcherBlocking
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from kafka_py.api.api_version import ApiVersion
     from kafka_py.cluster.broker_end_point import BrokerEndPoint
     from kafka_py.cluster.partition import Partition
     from kafka_py.cluster.replica import Replica
@@ -58,6 +64,9 @@ if TYPE_CHECKING:
 
 # from which inter-broker protocol on the followers use which version of Fetch
 _FETCH_VERSIONS = (
+    (KAFKA_2_3_IV1, 11),
+    (KAFKA_2_1_IV2, 10),
+    (KAFKA_2_0_IV1, 8),
     (KAFKA_1_1_IV0, 7),
     (KAFKA_0_11_0_IV1, 5),
     (KAFKA_0_11_0_IV0, 4),
@@ -65,6 +74,9 @@ _FETCH_VERSIONS = (
     (KAFKA_0_10_0_IV0, 2),
     (KAFKA_0_9_0, 1),
 )
+# and of the two questions to the leader; from 2 and 4 on they bear the leader epoch that the follower knows
+_EPOCH_VERSIONS = ((KAFKA_2_3_IV1, 3), (KAFKA_2_1_IV1, 2), (KAFKA_2_0_IV0, 1))
+_LIST_OFFSETS_VERSIONS = ((KAFKA_2_1_IV1, 4), (KAFKA_0_10_1_IV2, 1))
 
 
 class FetchRequest:
@@ -147,7 +159,8 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
     Thread: ReplicaFetcherThread-{fetcher}-{leader}
     Differs: `truncate` is Kafka's maybeTruncate with an argument. A follower that has records of an epoch its leader
         lacks finds out by asking for its earlier epochs, too; in 1.1.1 both may keep different records under one
-        offset after two changes of leader in a row (KAFKA-6361, mended in 2.0 by a new version of the request). When
+        offset after two changes of leader in a row (KAFKA-6361). It is done at once, and not with a truncation after
+        each answer as in 2.0. From inter-broker protocol 2.1 on all requests name the leader epoch (KAFKA-7395). When
         the leader's log ends before ours it is followed in that, whatever unclean.leader.election.enable says; 1.1.1
         ends the process (KAFKA-7414, in 2.0.1).
     """
@@ -191,7 +204,9 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
             self.log_ident,
         )  # thread: fetcher
         protocol = broker_config.inter_broker_protocol_version
-        self._fetch_request_version = next((v for since, v in _FETCH_VERSIONS if protocol >= since), 0)
+        self._fetch_request_version = _version_for(protocol, _FETCH_VERSIONS)
+        self._epoch_request_version = _version_for(protocol, _EPOCH_VERSIONS)
+        self._list_offsets_version = _version_for(protocol, _LIST_OFFSETS_VERSIONS)
         self._fetch_metadata_supported = protocol >= KAFKA_1_1_IV0
         self._max_wait = broker_config.replica_fetch_wait_max_ms
         self._min_bytes = broker_config.replica_fetch_min_bytes
@@ -199,6 +214,16 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         self._fetch_size = broker_config.replica_fetch_max_bytes
         self._should_send_leader_epoch_request = protocol >= KAFKA_0_11_0_IV2
         self._fetch_session_handler = FetchSessionHandler(self.log_ident, source_broker.id)  # thread: fetcher
+
+    def current_leader_epoch(self, topic_partition: TopicPartition) -> int:
+        """Of the LeaderAndIsr that has the partition added; a leader of another epoch will refuse us (KIP-320)."""
+        partition = self._replica_mgr.get_partition(topic_partition)
+        return -1 if partition is None else partition.get_leader_epoch
+
+    def _current_leader_epochs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """Those the partitions were added with; what is answered to a later one is thrown away."""
+        states = self.partition_states
+        return {tp: states[tp].current_leader_epoch if tp in states else -1 for tp in partitions}
 
     def _epoch_cache_opt(self, tp: TopicPartition) -> LeaderEpochCache | None:
         replica = self._replica_mgr.get_replica(tp)
@@ -335,7 +360,12 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 continue
             try:
                 log_start_offset = self._replica_mgr.get_replica_or_exception(tp).log_start_offset
-                builder.add(tp, JFetchRequest.PartitionData(state.fetch_offset, log_start_offset, self._fetch_size))
+                builder.add(
+                    tp,
+                    JFetchRequest.PartitionData(
+                        state.fetch_offset, log_start_offset, self._fetch_size, state.current_leader_epoch
+                    ),
+                )
             except KafkaStorageException:
                 # handle_log_dir_failure will soon take it away, and has logged why
                 partitions_with_error.add(tp)
@@ -368,16 +398,17 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
 
     def _earliest_or_latest_offset(self, tp: TopicPartition, earliest_or_latest: int) -> int:
         """The leader's start or end offset."""
-        version = 1 if self._broker_config.inter_broker_protocol_version >= KAFKA_0_10_1_IV2 else 0
+        version = self._list_offsets_version
         builder = ListOffsetRequest.Builder.for_replica(version, self._replica_id)
-        if version == 1:
+        if version >= 1:
             builder.set_target_times({tp: earliest_or_latest})
+            builder.set_current_leader_epochs(self._current_leader_epochs([tp]))
         else:
             builder.set_offset_data({tp: ListOffsetRequest.PartitionData(earliest_or_latest, 1)})
         client_response = self._leader_endpoint.send_request(builder)
         data = cast("ListOffsetResponse", client_response.response_body()).response_data()[tp]
         data.error.maybe_throw()
-        offset = data.offset if version == 1 else next(iter(data.offsets), None)
+        offset = data.offset if version >= 1 else next(iter(data.offsets), None)
         if offset is None:
             raise KafkaException(f"Leader {self.source_broker.id} told no offset of {tp}")
         return offset
@@ -420,12 +451,21 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         if not self._should_send_leader_epoch_request:
             return {tp: EpochEndOffset(Errors.NONE, undefined) for tp in partitions}
         result = dict(self._end_offsets(partitions))
-        self._look_back_for_an_epoch_in_common(partitions, result)
+        if self._epoch_request_version >= 1:
+            self._go_back_to_an_epoch_in_common(partitions, result)
+        else:
+            self._look_back_for_an_epoch_in_common(partitions, result)
         return result
 
     def _end_offsets(self, partitions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, EpochEndOffset]:
         try:
-            response = self._leader_endpoint.send_request(OffsetsForLeaderEpochRequest.Builder(dict(partitions)))
+            builder = OffsetsForLeaderEpochRequest.Builder.for_follower(
+                self._epoch_request_version,
+                dict(partitions),
+                self._current_leader_epochs(partitions),
+                self._replica_id,
+            )
+            response = self._leader_endpoint.send_request(builder)
             result = cast("OffsetsForLeaderEpochResponse", response.response_body()).responses()
             self.debug("Receive leaderEpoch response %s", result)
             return result
@@ -435,22 +475,53 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 tp: EpochEndOffset(Errors.for_exception(e), EpochEndOffset.UNDEFINED_EPOCH_OFFSET) for tp in partitions
             }
 
-    def _look_back_for_an_epoch_in_common(
-        self, latest_epochs: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
-    ) -> None:
-        """Put the end offsets back to where our log parted from the leader's (KAFKA-6361).
-
-        For an epoch that it lacks the leader names the start of its next one, up to which our records may be others
-        than its own. It names the same for the epoch before: by that we know. What is ours of an epoch it lacks is cut
-        off whole, and the one before is looked at.
-        """
+    def _own_entries(self, latest_epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, list[EpochEntry]]:
+        """Our leader epochs, unless the partition has led, or been taken away, while the leader was asked."""
         entries: dict[TopicPartition, list[EpochEntry]] = {}
         for tp, latest_epoch in latest_epochs.items():
             cache = self._epoch_cache_opt(tp)
             own = [] if cache is None else cast("LeaderEpochFileCache", cache).epoch_entries()
-            # else it has led, or been taken away, while the leader was asked
             if own and own[-1].epoch == latest_epoch:
                 entries[tp] = own
+        return entries
+
+    def _go_back_to_an_epoch_in_common(
+        self, latest_epochs: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
+    ) -> None:
+        """Put the end offsets back to where our log parted from the leader's (KIP-279).
+
+        The leader names its newest epoch that is not above the one asked for. If that is not ours, what we have of
+        later epochs is cut off, and our newest one below it is asked for. (Kafka cuts the log between two questions.)
+        """
+        entries = self._own_entries(latest_epochs)
+        answers = dict(result)
+        while answers:
+            asked: dict[TopicPartition, int] = {}
+            for tp, answer in answers.items():
+                epoch = answer.leader_epoch()
+                if answer.has_error() or answer.end_offset() < 0 or epoch < 0:
+                    result[tp] = answer
+                    continue
+                later = [e.start_offset for e in entries.get(tp, ()) if e.epoch > epoch]
+                earlier = [e for e in entries.get(tp, ()) if e.epoch <= epoch]
+                before = result[tp].end_offset()
+                result[tp] = EpochEndOffset.of(min(before, answer.end_offset(), *later[:1]))
+                if earlier and earlier[-1].epoch < epoch:
+                    entries[tp] = earlier
+                    asked[tp] = earlier[-1].epoch
+            answers = {tp: end for tp, end in self._end_offsets(asked).items() if tp in asked} if asked else {}
+
+    def _look_back_for_an_epoch_in_common(
+        self, latest_epochs: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
+    ) -> None:
+        """The same for a leader that speaks the first version only (KAFKA-6361).
+
+        For an epoch that it lacks the leader names the start of its next one, up to which our records may be others
+        than its own. It names the same for the epoch before: by that we know. What is ours of an epoch it lacks is cut
+        off whole, and the one before is looked at. When all of the leader's epochs are later than that, nothing that
+        is left is its own, and our high watermark is the place to cut at.
+        """
+        entries = self._own_entries(latest_epochs)
         ends = {tp: end.end_offset() for tp, end in result.items() if not end.has_error() and end.end_offset() >= 0}
         while asked := {tp: entries[tp][-1].epoch - 1 for tp in ends if entries.get(tp) and entries[tp][-1].epoch > 0}:
             lacking: dict[TopicPartition, int] = {}
@@ -461,8 +532,11 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                     if entries[tp]:
                         lacking[tp] = entries[tp][-1].epoch
             ends = self._known_end_offsets(lacking, result)
-            for tp, end_offset in ends.items():
-                result[tp] = EpochEndOffset.of(min(result[tp].end_offset(), end_offset))
+            for tp in lacking:
+                if tp in ends:
+                    result[tp] = EpochEndOffset.of(min(result[tp].end_offset(), ends[tp]))
+                elif not result[tp].has_error():
+                    result[tp] = EpochEndOffset.of(EpochEndOffset.UNDEFINED_EPOCH_OFFSET)
 
     def _known_end_offsets(
         self, asked: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
@@ -532,3 +606,7 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
             replica.topic_partition,
         )
         return log_end_offset
+
+
+def _version_for(protocol: ApiVersion, versions: Iterable[tuple[ApiVersion, int]]) -> int:
+    return next((version for since, version in versions if protocol >= since), 0)

@@ -9,11 +9,19 @@ from typing import Any, cast
 
 from kafka_py.api.api_version import ApiVersion
 from kafka_py.cluster.broker_end_point import BrokerEndPoint
+from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.record.compression_type import CompressionType
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
+from kafka_py.common.requests.abstract_request import AbstractRequest
+from kafka_py.common.requests.abstract_response import AbstractResponse
 from kafka_py.common.requests.fetch_request import FetchRequest
+from kafka_py.common.requests.fetch_response import FetchResponse
 from kafka_py.common.requests.isolation_level import IsolationLevel
+from kafka_py.common.requests.list_offset_request import ListOffsetRequest
+from kafka_py.common.requests.list_offset_response import ListOffsetResponse
+from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
+from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
 from kafka_py.common.requests.produce_response import ProduceResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
@@ -21,6 +29,7 @@ from kafka_py.log.log import Log
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.delayed_operation import DelayedOperationPurgatory
 from kafka_py.server.fetch_params import FetchParams
+from kafka_py.server.fetch_session import FetchManager
 from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
 from kafka_py.server.log_read_result import FetchPartitionData
 from kafka_py.server.quota_factory import QuotaFactory
@@ -269,8 +278,11 @@ class Env:
         log_props: Mapping[str, Any] | None = None,
         alive: Iterable[int] = (1, 2, 3),
         broker_id: int = BROKER_ID,
+        time: MockTime | None = None,
+        zk: FakeZkClient | None = None,
+        manager: type[ReplicaManager] | None = None,
     ) -> None:
-        self.time = MockTime()
+        self.time = time or MockTime()
         self.config = SimpleNamespace(
             broker_id=broker_id,
             replica_lag_time_max_ms=10_000,
@@ -279,12 +291,12 @@ class Env:
             inter_broker_listener_name=None,
             num_replica_fetchers=1,
         )
-        self.zk = FakeZkClient()
+        self.zk = zk or FakeZkClient()
         self.log_manager = FakeLogManager(tmp_path, self.time, dict(log_props or {}))
         self.metadata_cache = FakeMetadataCache(alive)
         self.stats = FakeBrokerTopicStats()
         self.produce_timer, self.fetch_timer = ManualTimer(), ManualTimer()
-        self.replica_manager = TestReplicaManager(
+        self.replica_manager = (manager or TestReplicaManager)(
             cast("Any", self.config),
             cast("Any", None),
             self.time,
@@ -343,6 +355,51 @@ class Env:
             answers.fetch,
         )
         return answers
+
+
+def answer_follower(
+    env: Env, sessions: FetchManager, request: AbstractRequest, error: Errors | None = None
+) -> AbstractResponse:
+    """What a leader answers to a Fetch, an OffsetsForLeaderEpoch or a ListOffsets of a follower."""
+    manager = env.replica_manager
+    if isinstance(request, OffsetsForLeaderEpochRequest):
+        known = request.current_leader_epochs() if request.version() > 0 else None
+        asked = request.epochs_by_topic_partition()
+        return OffsetsForLeaderEpochResponse(manager.last_offset_for_leader_epoch(asked, known))
+    if isinstance(request, ListOffsetRequest):
+        offsets: dict[TopicPartition, ListOffsetResponse.PartitionData] = {}
+        for tp, at in request.partition_timestamps().items():
+            partition, replica = manager.get_partition_and_leader_replica_if_local(tp)
+            partition.check_current_leader_epoch(request.current_leader_epochs()[tp])
+            offset = replica.log_end_offset.message_offset if at == -1 else replica.log_start_offset
+            offsets[tp] = ListOffsetResponse.PartitionData(Errors.NONE, -1, offset)
+        return ListOffsetResponse(0, offsets)
+    assert isinstance(request, FetchRequest)
+    context = sessions.new_context(request.metadata(), request.fetch_data(), request.to_forget(), True)
+    wanted: list[tuple[TopicPartition, FetchRequest.PartitionData]] = []
+    context.foreach_partition(lambda tp, data: wanted.append((tp, data)))
+    answers = Answers()
+    params = FetchParams(7, request.replica_id(), 0, 1, 1 << 20, request.isolation_level())
+    manager.fetch_messages(params, wanted, QuotaFactory.UnboundedQuota, answers.fetch)
+    return context.update_and_generate_response_data(
+        {
+            tp: FetchResponse.PartitionData(error or d.error, d.high_watermark, -1, d.log_start_offset, None, d.records)
+            for tp, d in answers.fetched[0]
+        }
+    )
+
+
+def through_bytes(response: AbstractResponse, version: int) -> AbstractResponse:
+    """The response as who asked reads it."""
+    return type(response).parse(b"".join(_bytes(p) for p in response.to_parts(version)), version)
+
+
+def _bytes(part: Any) -> bytes:
+    if isinstance(part, bytes | bytearray | memoryview):
+        return bytes(part)
+    buffer = bytearray(part.size_in_bytes())
+    part.read_into(buffer, 0)
+    return bytes(buffer)
 
 
 class Answers:

@@ -10,17 +10,15 @@ from typing import Any, cast
 
 import pytest
 
+from kafka_py.api.api_version import ApiVersion
 from kafka_py.clients.client_response import ClientResponse
 from kafka_py.cluster.broker_end_point import BrokerEndPoint
 from kafka_py.common.errors import KafkaStorageException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_request import AbstractRequest
-from kafka_py.common.requests.abstract_response import AbstractResponse
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.fetch_request import FetchRequest
-from kafka_py.common.requests.fetch_response import FetchResponse
 from kafka_py.common.requests.list_offset_request import ListOffsetRequest
-from kafka_py.common.requests.list_offset_response import ListOffsetResponse
 from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
 from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
 from kafka_py.common.topic_partition import TopicPartition
@@ -31,14 +29,13 @@ from kafka_py.server.abstract_fetcher_manager import (
     FailedPartitions,
 )
 from kafka_py.server.abstract_fetcher_thread import PartitionFetchState
-from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.fetch_session import FetchManager, FetchSessionCache
 from kafka_py.server.quota_factory import QuotaFactory
 from kafka_py.server.replica_fetcher_blocking_send import BlockingSend
 from kafka_py.server.replica_fetcher_manager import ReplicaFetcherManager
 from kafka_py.server.replica_fetcher_thread import ReplicaFetcherThread
 from kafka_py.testing.mock_time import MockTime
-from tests.server.replica_support import Answers, Env, partition_state, records
+from tests.server.replica_support import Env, answer_follower, partition_state, records, through_bytes
 
 TP, TP1 = TopicPartition("topic", 0), TopicPartition("topic", 1)
 LEADER, FOLLOWER = 2, 1
@@ -63,61 +60,17 @@ class Link(BlockingSend):
         self.meanwhile.pop(type(request), lambda: None)()
         if self.fail is not None:
             raise self.fail
-        response: AbstractResponse
-        if isinstance(request, FetchRequest):
-            response = self._fetch(request)
-        elif isinstance(request, OffsetsForLeaderEpochRequest):
-            asked = request.epochs_by_topic_partition()
-            response = OffsetsForLeaderEpochResponse(
-                self.leader.replica_manager.last_offset_for_leader_epoch(asked) | self.override
-            )
-        else:
-            assert isinstance(request, ListOffsetRequest)
-            response = ListOffsetResponse(
-                0, {tp: self._offset(tp, at) for tp, at in request.partition_timestamps().items()}
-            )
-        version = request.version()
-        body = type(response).parse(b"".join(_bytes(p) for p in response.to_parts(version)), version)
+        response = answer_follower(self.leader, self.fetch_manager, request, self.error)
+        if isinstance(response, OffsetsForLeaderEpochResponse):
+            response = OffsetsForLeaderEpochResponse(dict(response.responses()) | self.override)
+        body = through_bytes(response, request.version())
         return ClientResponse(cast("Any", None), None, "2", 0, 0, False, None, body)
-
-    def _offset(self, tp: TopicPartition, at: int) -> ListOffsetResponse.PartitionData:
-        replica = self.leader.replica_manager.get_leader_replica_if_local(tp)
-        offset = replica.log_end_offset.message_offset if at == -1 else replica.log_start_offset
-        return ListOffsetResponse.PartitionData(Errors.NONE, -1, offset)
-
-    def _fetch(self, request: FetchRequest) -> FetchResponse:
-        context = self.fetch_manager.new_context(request.metadata(), request.fetch_data(), request.to_forget(), True)
-        wanted: list[tuple[TopicPartition, FetchRequest.PartitionData]] = []
-        context.foreach_partition(lambda tp, data: wanted.append((tp, data)))
-        answers = Answers()
-        self.leader.replica_manager.fetch_messages(
-            FetchParams(7, request.replica_id(), 0, 1, 1 << 20, request.isolation_level()),
-            wanted,
-            QuotaFactory.UnboundedQuota,
-            answers.fetch,
-        )
-        return context.update_and_generate_response_data(
-            {
-                tp: FetchResponse.PartitionData(
-                    self.error or d.error, d.high_watermark, -1, d.log_start_offset, None, d.records
-                )
-                for tp, d in answers.fetched[0]
-            }
-        )
 
     def initiate_close(self) -> None:
         self.closing += 1
 
     def close(self) -> None:
         self.closed += 1
-
-
-def _bytes(part: Any) -> bytes:
-    if isinstance(part, bytes | bytearray | memoryview):
-        return bytes(part)
-    buffer = bytearray(part.size_in_bytes())
-    part.read_into(buffer, 0)
-    return bytes(buffer)
 
 
 class Pair:
@@ -155,6 +108,11 @@ class Pair:
         )
         self.threads.append(thread)
         return thread
+
+    def speak(self, protocol: str) -> None:
+        """Go on with a thread of that inter-broker protocol."""
+        self.follower.config.inter_broker_protocol_version = ApiVersion.apply(protocol)
+        self.thread = self.new_thread()
 
     def assign(self, tp: TopicPartition = TP, epoch: int = 1, fetch: bool = True) -> None:
         replicas = [LEADER, FOLLOWER]
@@ -271,10 +229,11 @@ def test_who_becomes_leader_while_the_old_one_is_asked_cuts_nothing(pair: Pair) 
     assert (pair.end(pair.follower, TP), pair.end(pair.follower, TP1)) == (2, 0)
 
 
-def lead_alone(env: Env, broker_id: int, epoch: int, *values: bytes) -> None:
+def lead_alone(env: Env, broker_id: int, epoch: int, *values: bytes, replicas: tuple[int, ...] = ()) -> None:
     """What a broker appends in a term in which the other one does not fetch."""
     partition = env.replica_manager.get_or_create_partition(TP)
-    partition.make_leader(0, partition_state(broker_id, epoch, [broker_id], [broker_id]), 0)
+    state = partition_state(broker_id, epoch, replicas or [broker_id], replicas or [broker_id])
+    partition.make_leader(0, state, 0)
     for value in values:
         env.append(TP, records(value), acks=1)
 
@@ -284,7 +243,11 @@ def in_common(pair: Pair, *values: bytes) -> None:
         lead_alone(env, broker_id, 0, *values)
 
 
-def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_has_their_offsets(pair: Pair) -> None:
+@pytest.mark.parametrize("protocol", ["1.1", "2.5"])
+def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_has_their_offsets(
+    pair: Pair, protocol: str
+) -> None:
+    pair.speak(protocol)
     in_common(pair, b"a")
     lead_alone(pair.leader, LEADER, 0, b"b")  # not yet fetched when the follower was elected
     lead_alone(pair.follower, FOLLOWER, 1, b"c")  # not yet fetched when the leader was elected again
@@ -295,7 +258,9 @@ def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_
     assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
 
 
-def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair) -> None:
+@pytest.mark.parametrize("protocol", ["1.1", "2.5"])
+def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair, protocol: str) -> None:
+    pair.speak(protocol)
     in_common(pair, b"a", b"b")
     lead_alone(pair.leader, LEADER, 2, b"c", b"d", b"e")
     for epoch, value in ((1, b"x"), (3, b"y"), (4, b"z")):
@@ -307,10 +272,75 @@ def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair) -
     assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
 
 
-def test_an_epoch_in_common_is_kept_whole(pair: Pair) -> None:
+@pytest.mark.parametrize("protocol", ["1.1", "2.5"])
+def test_without_an_epoch_in_common_nothing_is_kept_that_is_not_replicated(pair: Pair, protocol: str) -> None:
+    pair.speak(protocol)
+    both = (LEADER, FOLLOWER)  # so that nothing is replicated
+    lead_alone(pair.follower, FOLLOWER, 0, b"x", replicas=both)
+    lead_alone(pair.leader, LEADER, 1, b"a", b"b", replicas=both)
+    lead_alone(pair.follower, FOLLOWER, 2, replicas=both)  # elected, but deposed before it appended
+    pair.assign(epoch=3)
+    for _ in range(3):
+        pair.thread.do_work()
+    assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
+
+
+def test_an_epoch_without_records_does_not_outlive_the_truncation(pair: Pair) -> None:
+    in_common(pair, b"a")
+    lead_alone(pair.leader, LEADER, 1, b"b")
+    lead_alone(pair.follower, FOLLOWER, 2)
+    pair.assign(epoch=3)
+    for _ in range(3):
+        pair.thread.do_work()
+    leader, follower = (e.replica_manager.get_replica_or_exception(TP).epochs for e in (pair.leader, pair.follower))
+    assert leader is not None
+    assert follower is not None
+    assert pair.end(pair.follower) == 2
+    assert (follower.latest_epoch(), follower.end_offset_for(0), leader.end_offset_for(0)) == (1, 1, 1)
+
+
+def test_a_leader_that_has_not_heard_of_its_follower_s_epoch_tells_it_nothing(pair: Pair) -> None:
+    pair.assign(epoch=1)
+    pair.leader.append(TP, records(b"a"), acks=1)
+    for _ in range(2):
+        pair.thread.do_work()
+    pair.thread.remove_partitions([TP])
+    replicas = [LEADER, FOLLOWER]
+    follower = pair.follower.replica_manager.get_or_create_partition(TP)
+    follower.make_leader(0, partition_state(FOLLOWER, 2, replicas, replicas), 0)
+    follower.make_follower(0, partition_state(LEADER, 3, replicas, replicas), 0)
+    pair.thread.add_partitions({TP: 0})
+    pair.thread.do_work()
+    assert pair.end(pair.follower) == 1, "the leader of epoch 1 knows nothing of epoch 2, and the high watermark lags"
+    assert pair.thread.partition_states[TP].is_truncating_log
+    pair.assign(epoch=3, fetch=False)
+    pair.thread.do_work()
+    assert pair.thread.partition_states[TP].fetch_offset == 1
+
+
+@pytest.mark.parametrize(("known", "counts"), [(1, False), (2, True)])
+def test_a_fetch_counts_only_in_the_leader_epoch_that_it_names(pair: Pair, known: int, counts: bool) -> None:
+    pair.assign(epoch=known)
+    waiting = pair.leader.append(TP, records(b"a"), acks=-1)
+    for _ in range(2):
+        pair.thread.do_work()
+    state = partition_state(LEADER, 2, [LEADER, FOLLOWER], [LEADER, FOLLOWER])
+    partition = pair.leader.replica_manager.get_or_create_partition(TP)
+    if known < 2:
+        waiting = pair.leader.append(TP, records(b"b"), acks=-1)
+        pair.thread.do_work()  # has it, but has not said so
+        partition.make_leader(0, state, 0)
+        pair.thread.do_work()
+    assert bool(waiting.produced) is counts
+
+
+@pytest.mark.parametrize("protocol", ["1.1", "2.5"])
+def test_an_epoch_in_common_is_kept_whole(pair: Pair, protocol: str) -> None:
+    pair.speak(protocol)
     pair.assign(epoch=0)
     pair.leader.append(TP, records(b"a"), acks=1)
-    pair.assign(epoch=1, fetch=False)
+    pair.thread.remove_partitions([TP])
+    pair.assign(epoch=1)
     pair.leader.append(TP, records(b"b"), acks=1)
     for _ in range(3):
         pair.thread.do_work()
@@ -370,10 +400,7 @@ def test_a_lost_connection_is_tried_again(pair: Pair) -> None:
 
 @pytest.mark.ported("ReplicaFetcherThreadTest.shouldNotIssueLeaderEpochRequestIfInterbrokerVersionBelow11")
 def test_an_old_protocol_cuts_at_the_high_watermark_and_fetches_without_a_session(pair: Pair) -> None:
-    from kafka_py.api.api_version import ApiVersion
-
-    pair.follower.config.inter_broker_protocol_version = ApiVersion.apply("0.10.0")
-    pair.thread = pair.new_thread()
+    pair.speak("0.10.0")
     pair.assign()
     pair.leader.append(TP, records(b"a"), acks=1)
     pair.thread.do_work()

@@ -85,6 +85,7 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
             offset_data: dict[TopicPartition, ListOffsetRequest.PartitionData] | None = None
             self._offset_data = offset_data  # thread: its maker
             self._partition_timestamps: dict[TopicPartition, int] | None = None  # thread: its maker
+            self._current_leader_epochs: dict[TopicPartition, int] = {}  # thread: its maker
 
         @staticmethod
         def for_replica(allowed_version: int, replica_id: int) -> ListOffsetRequest.Builder:
@@ -116,6 +117,11 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
             self._partition_timestamps = partition_timestamps
             return self
 
+        def set_current_leader_epochs(self, epochs: dict[TopicPartition, int]) -> ListOffsetRequest.Builder:
+            """The leader epochs that the asker knows, told from version 4 on."""
+            self._current_leader_epochs = epochs
+            return self
+
         def build(self, version: int | None = None) -> ListOffsetRequest:
             version = self._version_or_latest(version)
             targets = self._offset_data
@@ -136,7 +142,12 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
                         topic=topic,
                         partitions=[
                             ListOffsetRequest.Topic.Partition(
-                                partition=partition, timestamp=data.timestamp, max_num_offsets=data.max_num_offsets
+                                partition=partition,
+                                current_leader_epoch=self._current_leader_epochs.get(
+                                    TopicPartition(topic, partition), -1
+                                ),
+                                timestamp=data.timestamp,
+                                max_num_offsets=data.max_num_offsets,
                             )
                             for partition, data in partitions.items()
                         ],
