@@ -72,7 +72,9 @@ class LogManager(KafkaMetricsGroup):
         once, as from 2.7 on (KAFKA-10002), and settings that change while a log is made reach it (KAFKA-8813).
         A directory without logs gets an empty checkpoint, as in 3.7.1; in 1.1.1 that of its last log stays. What is
         written to a checkpoint is looked up when it is its turn: in 1.1.1 a slow thread can bring back the offsets of
-        a log that was truncated or deleted meanwhile.
+        a log that was truncated or deleted meanwhile. A move to another directory pauses the cleaning once, until it
+        is over in whatever way, and the log that was moved away is closed when it is deleted; in 1.1.1 a move that is
+        given up leaves the cleaning paused for good, and who reads at the end of a move gets an error.
     Left out: createAndValidateLogDirs, lockLogDirs -- LogDirectories has them
     """
 
@@ -120,6 +122,8 @@ class LogManager(KafkaMetricsGroup):
         # logs in `-delete` directories with the time when they were put here
         self._logs_to_be_deleted: ConcurrentLinkedQueue[tuple[Log, int]] = ConcurrentLinkedQueue()  # atomic
         self._preferred_log_dirs: ConcurrentHashMap[TopicPartition, str] = ConcurrentHashMap()  # atomic
+        # partitions whose cleaning is paused until their move to another directory is over or given up
+        self._paused_for_move: ConcurrentHashMap[TopicPartition, bool] = ConcurrentHashMap()  # atomic
         # partitions whose log is being made, and whether settings have changed since that began
         self._partitions_initializing: ConcurrentHashMap[TopicPartition, bool] = ConcurrentHashMap()  # atomic
         self._current_default_config = initial_default_config  # volatile: reconfigure_default_log_config
@@ -218,6 +222,8 @@ class LogManager(KafkaMetricsGroup):
                 self.cleaner.handle_log_dir_failure(dir)
             offline_current = self._remove_logs_in(self._current_logs, dir)
             offline_future = self._remove_logs_in(self._future_logs, dir)
+            for topic_partition in offline_future:
+                self.resume_cleaning(topic_partition)
             self.info(
                 "Logs for partitions %s are offline and logs for future partitions %s are offline due to failure on "
                 "log directory %s",
@@ -528,9 +534,17 @@ class LogManager(KafkaMetricsGroup):
     # ---- logs -----------------------------------------------------------------------------------------------------
 
     def abort_and_pause_cleaning(self, topic_partition: TopicPartition) -> None:
-        """Wait until the partition's log is not being compacted, and keep it from being, because it is to be moved."""
-        if self.cleaner is not None:
+        """Wait until the partition's log is not being compacted, and keep it from being, because it is to be moved.
+
+        That lasts until its future log is in its place, deleted or lost; a second call changes nothing.
+        """
+        if self.cleaner is not None and self._paused_for_move.put_if_absent(topic_partition, True) is None:
             self.cleaner.abort_and_pause_cleaning(topic_partition)
+
+    def resume_cleaning(self, topic_partition: TopicPartition) -> None:
+        """End the pause of `abort_and_pause_cleaning`, if there is one."""
+        if self.cleaner is not None and self._paused_for_move.remove(topic_partition):
+            self.cleaner.resume_cleaning(topic_partition)
 
     def maybe_update_preferred_log_dir(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Remember where (absolute path) the partition's next log is to be created, unless it is there already."""
@@ -642,21 +656,23 @@ class LogManager(KafkaMetricsGroup):
             if dest_log is None:
                 raise KafkaStorageException(f"The future replica for {topic_partition} is offline")
             dest_log.rename_dir(Log.log_dir_name(topic_partition))
+            for log in (source_log, dest_log):
+                log.remove_log_metrics()
+            dest_log.new_metrics()
             self._future_logs.remove(topic_partition)
             self._current_logs.put(topic_partition, dest_log)
             if self.cleaner is not None:
                 self.cleaner.alter_checkpoint_dir(topic_partition, source_log.dir.parent, dest_log.dir.parent)
-                self.cleaner.resume_cleaning(topic_partition)
+                self.resume_cleaning(topic_partition)
             try:
+                # it stays open until it is deleted: who has begun to read it goes on with it
                 source_log.rename_dir(Log.log_delete_dir_name(topic_partition))
-                source_log.close()
                 self._checkpoint_log_recovery_offsets_in_dir(source_log.dir.parent)
                 self._checkpoint_log_start_offsets_in_dir(source_log.dir.parent)
                 self._add_log_to_be_deleted(source_log)
             except KafkaStorageException:
                 # handle_log_dir_failure does not see it, because it is no longer the current log
                 source_log.close_handlers()
-                source_log.remove_log_metrics()
                 raise
             self.info("The current replica is successfully replaced with the future replica for %s", topic_partition)
 
@@ -702,8 +718,12 @@ class LogManager(KafkaMetricsGroup):
         """Take a log out of the logs; nobody cleans it any more."""
         with self._log_creation_or_deletion_lock:
             removed_log = (self._future_logs if is_future else self._current_logs).remove(topic_partition)
-        if removed_log is not None and self.cleaner is not None and not is_future:
-            self.cleaner.abort_cleaning(topic_partition)
+        if removed_log is not None:
+            removed_log.remove_log_metrics()  # before another log takes its name
+            if is_future:
+                self.resume_cleaning(topic_partition)
+            elif self.cleaner is not None:
+                self.cleaner.abort_cleaning(topic_partition)
         return removed_log
 
     def _checkpoint_without_removed_logs(self, dir: pathlib.Path) -> None:

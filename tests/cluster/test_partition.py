@@ -722,7 +722,7 @@ def test_gauges(partition: Partition) -> None:
     make_leader(partition, [1, 2], isr=[1])
 
     def gauge(name: str) -> object:
-        metric = Metrics.default_registry().all_metrics()[partition.metric_name(name, partition._tags)]
+        metric = Metrics.default_registry().all_metrics()[partition.metric_name(name, partition._metrics._tags)]
         return metric.value()  # type: ignore[attr-defined]
 
     assert gauge("UnderReplicated") == 1
