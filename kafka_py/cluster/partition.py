@@ -338,6 +338,7 @@ class Partition(KafkaMetricsGroup):
         future_replica = self.get_replica_or_exception(Request.FUTURE_LOCAL_REPLICA_ID)
         if replica.log_end_offset.message_offset != future_replica.log_end_offset.message_offset:
             return False
+        log_of(future_replica).flush()  # the other copy may be on disk
         # nothing may be appended to or cut off the current log between the comparison and the swap
         with self.leader_isr_update_lock.write_lock(), self._append_lock:
             if replica.log_end_offset.message_offset != future_replica.log_end_offset.message_offset:

@@ -56,11 +56,10 @@ class Quota:
 
 
 class Broker:
-    """One broker with two log directories, whose moves go on when the test says so."""
+    """One broker with some log directories, whose moves go on when the test says so."""
 
-    def __init__(self, tmp_path: pathlib.Path, log_props: dict[str, Any] | None = None) -> None:
-        self.dirs = [tmp_path / "a", tmp_path / "b"]
-        self.log_props = {"segment.index.bytes": 4096} | (log_props or {})
+    def __init__(self, tmp_path: pathlib.Path, dirs: str = "ab") -> None:
+        self.dirs = [tmp_path / name for name in dirs]
         self.channel = LogDirFailureChannel(10)
         self.open()
 
@@ -83,7 +82,7 @@ class Broker:
             log_dirs=self.dirs,
             initial_offline_dirs=(),
             topic_configs={},
-            initial_default_config=LogConfig(self.log_props),
+            initial_default_config=LogConfig({"segment.index.bytes": 4096}),
             cleaner_config=CleanerConfig(),  # its threads are not started
             recovery_threads_per_data_dir=1,
             flush_check_ms=1000,
@@ -287,6 +286,7 @@ def test_who_waits_for_deleted_records_hears_when_the_copy_has_followed(broker: 
     assert [r.low_watermark for answer in answers for r in answer.values()] == [1]
 
 
+@pytest.mark.ported("PartitionTest.testMaybeReplaceCurrentWithFutureReplicaDifferentBaseOffsets")
 def test_segments_that_were_rolled_elsewhere_do_not_matter(broker: Broker) -> None:
     broker.lead(TP, b"a", b"b")
     log = broker.logs.get_log(TP)
@@ -569,6 +569,50 @@ def test_a_copy_that_cannot_be_written_is_given_up_and_tried_again_when_asked_fo
 
 
 # ---- what moves are ordered, given up and gone on with
+
+
+@pytest.fixture
+def many_dirs(tmp_path: pathlib.Path) -> Iterator[Broker]:
+    broker = Broker(tmp_path, "abcde")
+    yield broker
+    broker.crash()
+
+
+@pytest.mark.ported("AlterReplicaLogDirsRequestTest.testAlterReplicaLogDirsRequest")
+def test_partitions_are_created_where_they_were_wanted_and_move_from_there(many_dirs: Broker) -> None:
+    tps = [TopicPartition("topic", i) for i in range(5)]
+    first, second = str(many_dirs.dirs[3]), str(many_dirs.dirs[1])
+    answer = many_dirs.manager.alter_replica_log_dirs(dict.fromkeys(tps, first))
+    assert answer == dict.fromkeys(tps, Errors.REPLICA_NOT_AVAILABLE)
+    assert many_dirs.logs.all_logs == []
+    many_dirs.obey(*tps)
+    assert {log.parent_dir for log in many_dirs.logs.all_logs} == {first}
+    answer = many_dirs.manager.alter_replica_log_dirs(dict.fromkeys(tps, second))
+    assert answer == dict.fromkeys(tps, Errors.NONE)
+    assert {log.parent_dir for log in many_dirs.logs.all_logs if log.is_future} == {second}
+    many_dirs.thread.add_partitions({tp: t.init_offset for tp, t in many_dirs.env.movers.fetching.items()})
+    for _ in tps:
+        many_dirs.thread.do_work()
+    assert {(log.parent_dir, log.is_future) for log in many_dirs.logs.all_logs} == {(second, False)}
+
+
+@pytest.mark.ported("AlterReplicaLogDirsRequestTest.testAlterReplicaLogDirsRequestErrorCode")
+def test_directories_that_are_unknown_or_have_failed(many_dirs: Broker) -> None:
+    tps = [TopicPartition("topic", i) for i in range(3)]
+    _, offline, valid2, valid3, valid1 = (str(d) for d in many_dirs.dirs)
+    alter = many_dirs.manager.alter_replica_log_dirs
+    answer = alter({tps[0]: "invalidDir", tps[1]: valid1})
+    assert answer == {tps[0]: Errors.LOG_DIR_NOT_FOUND, tps[1]: Errors.REPLICA_NOT_AVAILABLE}
+    many_dirs.obey(*tps)
+    answer = alter({tps[0]: "invalidDir", tps[1]: valid2})
+    assert answer == {tps[0]: Errors.LOG_DIR_NOT_FOUND, tps[1]: Errors.NONE}
+    many_dirs.manager.handle_log_dir_failure(offline)
+    answer = alter({tps[0]: "invalidDir", tps[1]: valid3, tps[2]: offline})
+    assert answer == {
+        tps[0]: Errors.LOG_DIR_NOT_FOUND,
+        tps[1]: Errors.KAFKA_STORAGE_ERROR,  # a future log might be in the failed directory
+        tps[2]: Errors.KAFKA_STORAGE_ERROR,
+    }
 
 
 def test_orders_that_cannot_be_carried_out(broker: Broker) -> None:
