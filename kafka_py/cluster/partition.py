@@ -347,9 +347,7 @@ class Partition(KafkaMetricsGroup):
             replica.go_on_with(log_of(future_replica))
             future_replica.log = None
             self._remove_replica(Request.FUTURE_LOCAL_REPLICA_ID)
-        # what waited for the future replica's log start has it now
-        self._delayed_operations.check_and_complete_all()
-        return True
+            return True
 
     def delete(self) -> None:
         """Forget all replicas; afterwards the log may be deleted, which ReplicaManager does for many at a time."""

@@ -223,9 +223,10 @@ class ReplicaAlterLogDirsThread(AbstractFetcherThread[FetchRequest, PartitionDat
         future_replica.high_watermark = LogOffsetMetadata(min(end_offset, partition_data.high_watermark))
         log_start_offset = future_replica.log_start_offset
         future_replica.maybe_increment_log_start_offset(partition_data.log_start_offset)
-        if partition.maybe_replace_current_with_future_replica():
+        is_replaced = partition.maybe_replace_current_with_future_replica()
+        if is_replaced:
             self.remove_partitions([topic_partition])
-        elif partition_data.log_start_offset > log_start_offset:
+        if is_replaced or partition_data.log_start_offset > log_start_offset:
             key = TopicPartitionOperationKey(topic_partition.topic, topic_partition.partition)
             self._replica_mgr.try_complete_delayed_delete_records(key)
         self._quota.record(size)
