@@ -204,3 +204,23 @@ def test_a_move_goes_on_after_the_broker_was_killed(tmp_path: pathlib.Path) -> N
         assert_nothing_lost(broker.address, topic, load)
         (now,) = log_dirs(broker, tp)
         assert now.log_dir == str(destination)
+
+
+def test_a_directory_that_fails_ends_the_move_to_it_and_nothing_else(tmp_path: pathlib.Path) -> None:
+    with moving_cluster(tmp_path, 1) as cluster:
+        (broker,) = cluster.brokers
+        topic = topic_name("moves")
+        tp = TopicPartition(topic, 0)
+        admin = ConfluentAdminClient({"bootstrap.servers": broker.address})
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+        with Load(broker.address, topic) as load:
+            load.await_more(4000)
+            throttle(cluster, broker, 100_000)
+            destination = move(broker, tp)
+            wait_until(lambda: log_dirs(broker, tp)[-1].size > 0, 60, "the first bytes of the copy")
+            cluster.fail_log_dir(0, broker.log_dirs.index(destination))
+            wait_until(lambda: len(log_dirs(broker, tp)) == 1, 60, "the end of the move")
+            (now,) = log_dirs(broker, tp)
+            assert (now.log_dir != str(destination), now.is_future) == (True, False)
+            load.await_more(500)
+        assert_nothing_lost(broker.address, topic, load)

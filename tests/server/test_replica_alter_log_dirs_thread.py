@@ -193,6 +193,7 @@ def broker(tmp_path: pathlib.Path) -> Iterator[Broker]:
 # ---- a move from beginning to end
 
 
+@pytest.mark.ported("ReplicaAlterLogDirsThreadTest@2.5.1.shouldReplaceCurrentLogDirWhenCaughtUp")
 def test_the_copy_is_swapped_in_when_it_has_caught_up(broker: Broker) -> None:
     broker.lead(TP, b"a", b"b")
     old_log, destination = broker.current().log, broker.other_dir()
@@ -493,7 +494,7 @@ def test_what_is_delayed_or_truncating_is_left_out(broker: Broker) -> None:
     assert not failed
 
 
-@pytest.mark.ported("ReplicaAlterLogDirsThreadTest.shouldNotAddPartitionIfFutureLogIsNotDefined")
+@pytest.mark.ported("ReplicaAlterLogDirsThreadTest@2.5.1.shouldNotAddPartitionIfFutureLogIsNotDefined")
 def test_a_partition_whose_move_is_over_is_not_copied(broker: Broker) -> None:
     broker.lead(TP, b"a")
     broker.thread.add_partitions({TP: 0})
