@@ -16,8 +16,6 @@ from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
 from kafka_py.common.requests.alter_configs_response import AlterConfigsResponse
-from kafka_py.common.requests.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
-from kafka_py.common.requests.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
 from kafka_py.common.requests.delete_records_request import DeleteRecordsRequest
 from kafka_py.common.requests.delete_records_response import DeleteRecordsResponse
 from kafka_py.common.requests.describe_configs_request import DescribeConfigsRequest
@@ -87,14 +85,6 @@ class AdminClient(broker_api_versions_command.AdminClient):
             assert isinstance(response, DescribeLogDirsResponse)
             found[broker] = response.log_dir_infos()
         return found
-
-    def alter_replica_log_dirs(
-        self, broker: int, partition_dirs: Mapping[TopicPartition, str]
-    ) -> dict[TopicPartition, Errors]:
-        """Have a broker move its replicas to other directories; what it says to each. Raises OSError as above."""
-        response = self.send(self._node(broker), AlterReplicaLogDirsRequest.Builder(partition_dirs))
-        assert isinstance(response, AlterReplicaLogDirsResponse)
-        return response.responses()
 
     def describe_broker_configs(
         self, broker: str, include_synonyms: bool

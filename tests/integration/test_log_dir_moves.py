@@ -18,6 +18,8 @@ from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
 from kafka_py.admin.admin_client import AdminClient
 from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
+from kafka_py.common.requests.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.testing.cluster import Cluster
 from kafka_py.testing.local_cluster import BIN, LocalBroker
@@ -112,7 +114,10 @@ def move(broker: LocalBroker, tp: TopicPartition) -> pathlib.Path:
     destination = next(d for d in broker.log_dirs if str(d) != now.log_dir)
     admin_client = AdminClient.create(broker.address)
     try:
-        assert admin_client.alter_replica_log_dirs(broker.id, {tp: str(destination)}) == {tp: Errors.NONE}
+        request = AlterReplicaLogDirsRequest.Builder({tp: str(destination)})
+        response = admin_client.send(admin_client._node(broker.id), request)
+        assert isinstance(response, AlterReplicaLogDirsResponse)
+        assert response.responses() == {tp: Errors.NONE}
     finally:
         admin_client.close()
     return destination
