@@ -212,7 +212,7 @@ class KafkaApisAdmin(Logging):
         else:
             responses = dict.fromkeys(partition_dirs, Errors.CLUSTER_AUTHORIZATION_FAILED)
         self._request_helper.send_response_maybe_throttle(
-            request, lambda throttle_ms: AlterReplicaLogDirsResponse(throttle_ms, responses)
+            request, lambda throttle_ms: AlterReplicaLogDirsResponse.of(throttle_ms, responses)
         )
 
     def handle_describe_log_dirs_request(self, request: Request) -> None:

@@ -76,6 +76,6 @@ class AlterReplicaLogDirsRequest(RequestMessage, key=ApiKeys.ALTER_REPLICA_LOG_D
         }
 
     def get_error_response(self, throttle_time_ms: int, e: BaseException) -> AlterReplicaLogDirsResponse:
-        return AlterReplicaLogDirsResponse(
+        return AlterReplicaLogDirsResponse.of(
             throttle_time_ms, dict.fromkeys(self.partition_dirs(), Errors.for_exception(e))
         )

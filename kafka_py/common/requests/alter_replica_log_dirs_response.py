@@ -36,15 +36,17 @@ class AlterReplicaLogDirsResponse(ResponseMessage, key=ApiKeys.ALTER_REPLICA_LOG
     throttle_time_ms: int = field(INT32, default=0)
     topics: list[Topic] = field(ListOf(Topic))
 
-    def __init__(self, throttle_time_ms: int, responses: dict[TopicPartition, Errors]) -> None:
-        self.throttle_time_ms = throttle_time_ms
-        self.topics = [
-            self.Topic(
+    @classmethod
+    def of(cls, throttle_time_ms: int, responses: dict[TopicPartition, Errors]) -> AlterReplicaLogDirsResponse:
+        """The response with these errors (Java's constructor)."""
+        topics = [
+            cls.Topic(
                 topic=topic,
-                partitions=[self.Topic.Partition(partition=p, error_code=e.code) for p, e in partitions.items()],
+                partitions=[cls.Topic.Partition(partition=p, error_code=e.code) for p, e in partitions.items()],
             )
             for topic, partitions in group_data_by_topic(responses).items()
         ]
+        return cls(throttle_time_ms=throttle_time_ms, topics=topics)
 
     def responses(self) -> dict[TopicPartition, Errors]:
         """Whether each partition is moving, or why not."""

@@ -138,7 +138,7 @@ def test_alter_replica_log_dirs() -> None:
     assert [log_dir.log_dir for log_dir in read.log_dirs] == ["/d", "/e"]
     assert "AlterReplicaLogDirsRequest" in str(builder)
     errors = {T0: Errors.NONE, T1: Errors.LOG_DIR_NOT_FOUND}
-    again = AlterReplicaLogDirsResponse.parse(join_parts(AlterReplicaLogDirsResponse(2, errors).to_parts(0)), 0)
+    again = AlterReplicaLogDirsResponse.parse(join_parts(AlterReplicaLogDirsResponse.of(2, errors).to_parts(0)), 0)
     assert (again.throttle_time_ms, again.responses()) == (2, errors)
     assert again.error_counts() == {Errors.NONE: 1, Errors.LOG_DIR_NOT_FOUND: 1}
     assert read.get_error_response(3, BAD).responses() == dict.fromkeys(wanted, Errors.INVALID_REQUEST)
