@@ -121,9 +121,8 @@ class ReplicaAlterLogDirsThread(AbstractFetcherThread[FetchRequest, PartitionDat
     Locks: as AbstractFetcherThread; the swap takes Partition's write lock under _partition_map_lock.
     Differs: `truncate` is Kafka's maybeTruncate with an argument. As from 2.0 on it is the future replica whose latest
         epoch is looked up in the current one, back to an epoch they have in common (KAFKA-6361); 1.1.1 asks the current
-        replica for its own, which cuts nothing. A partition whose move ended just before it is added is not fetched
-        (KAFKA-9750). The future high watermark never passes the future log's end. Who waits for a DeleteRecords is
-        answered when the future log's start has followed; in 1.1.1 the request times out.
+        replica for its own, which cuts nothing. The future high watermark never passes the future log's end. Who waits
+        for a DeleteRecords is answered when the future log's start has followed; in 1.1.1 the request times out.
     """
 
     def __init__(
@@ -165,19 +164,6 @@ class ReplicaAlterLogDirsThread(AbstractFetcherThread[FetchRequest, PartitionDat
         partition = self._replica_mgr.get_partition(tp)
         assert partition is not None, "a replica has a partition"
         return partition, future_replica
-
-    def add_partitions(self, initial_fetch_offsets: Mapping[TopicPartition, int]) -> None:
-        """Copy these too, unless their move is over already."""
-        with self._partition_map_lock:  # under which moves end
-            moving = {
-                tp: offset
-                for tp, offset in initial_fetch_offsets.items()
-                if self._replica_mgr.get_replica(tp, Request.FUTURE_LOCAL_REPLICA_ID) is not None
-            }
-            super().add_partitions(moving)
-        if len(moving) < len(initial_fetch_offsets):
-            over = initial_fetch_offsets.keys() - moving.keys()
-            self.info("Not copying %s, whose move is over", ",".join(map(str, over)))
 
     # ---- what was read
 

@@ -32,9 +32,10 @@ class ReplicaManagerLogDirs(Logging):
     Thread: request handlers.
     Locks: the ReplicaManager's _replica_state_change_lock around each request as a whole.
     Differs: a future replica begins at its own high watermark after a restart, too (KAFKA-9087); 1.1.1 takes the
-        current one's, which may lie behind the end of the copy. Each LeaderAndIsr puts the copies of its partitions to
-        work again, as from 2.5 on (KAFKA-9654); in 1.1.1 only the first one for a partition does, and a StopReplica
-        without deletion stops a copy for good. A move that has failed is tried again when it is asked for again.
+        current one's, which may lie beyond the end of the copy. Each LeaderAndIsr puts the copies of its partitions to
+        work again, as from 2.5 on (KAFKA-9654), and sees when a move ends just then (KAFKA-9750); in 1.1.1 only the
+        first one for a partition does, and a StopReplica without deletion stops a copy for good. A move that has failed
+        is tried again when it is asked for again.
     """
 
     logger_name: ClassVar[str] = "kafka.server.ReplicaManager"

@@ -494,11 +494,24 @@ def test_what_is_delayed_or_truncating_is_left_out(broker: Broker) -> None:
     assert not failed
 
 
-@pytest.mark.ported("ReplicaAlterLogDirsThreadTest@2.5.1.shouldNotAddPartitionIfFutureLogIsNotDefined")
-def test_a_partition_whose_move_is_over_is_not_copied(broker: Broker) -> None:
+@pytest.mark.ported(
+    "ReplicaAlterLogDirsThreadTest@2.5.1.shouldNotAddPartitionIfFutureLogIsNotDefined",
+    changes="seen before it is added",
+)
+def test_a_move_that_ends_while_a_leader_and_isr_comes_is_over(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
     broker.lead(TP, b"a")
-    broker.thread.add_partitions({TP: 0})
-    assert broker.thread.partition_count() == 0
+    broker.move()
+    broker.env.movers.fetching.clear()
+
+    def remove(tps: Any) -> None:
+        broker.thread.do_work()  # what it has begun, until nothing is its own any more
+        broker.thread.remove_partitions(tps)
+
+    monkeypatch.setattr(broker.env.movers, "remove_fetcher_for_partitions", remove)
+    broker.obey(TP, epoch=1)
+    assert broker.manager.get_replica(TP, FUTURE) is None
+    assert broker.env.movers.fetching == {}
+    assert cast("Any", broker.logs.cleaner).cleaner_manager.cleaning_state(TP) is None
 
 
 def test_a_copy_begins_where_the_current_replica_does(broker: Broker) -> None:
