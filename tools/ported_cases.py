@@ -86,6 +86,12 @@ SOURCES = (
     "admin/ResetConsumerGroupOffsetTest",
     "admin/DeleteConsumerGroupsTest",
     "admin/DeleteOffsetsConsumerGroupCommandIntegrationTest@2.5.1",
+    "admin/ReassignPartitionsCommandTest",
+    "admin/ReassignPartitionsCommandArgsTest",
+    "admin/ReassignPartitionsClusterTest",
+    "/integration/kafka/admin/ReassignPartitionsIntegrationTest",
+    "admin/LeaderElectionCommandTest@2.5.1",
+    "admin/PreferredReplicaLeaderElectionCommandTest@2.5.1",
     "tools/ConsoleConsumerTest",
     "tools/ConsumerPerformanceTest",
 )
