@@ -229,3 +229,35 @@ def test_a_directory_that_fails_ends_the_move_to_it_and_nothing_else(tmp_path: p
             assert (now.log_dir != str(destination), now.is_future) == (True, False)
             load.await_more(500)
         assert_nothing_lost(broker.address, topic, load)
+
+
+def test_the_tool_for_reassignments_moves_between_directories(tmp_path: pathlib.Path) -> None:
+    with moving_cluster(tmp_path, 1) as cluster:
+        (broker,) = cluster.brokers
+        topic = topic_name("moves")
+        tp = TopicPartition(topic, 0)
+        admin = ConfluentAdminClient({"bootstrap.servers": broker.address})
+        admin.create_topics([NewTopic(topic, 1, 1)])[topic].result(30)
+        (now,) = log_dirs(broker, tp)
+        destination = next(d for d in broker.log_dirs if str(d) != now.log_dir)
+        wanted = {"topic": topic, "partition": 0, "replicas": [broker.id], "log_dirs": [str(destination)]}
+        plan = tmp_path / "plan.json"
+        plan.write_text(json.dumps({"version": 1, "partitions": [wanted]}))
+
+        def reassign(*options: str) -> str:
+            command = [
+                sys.executable,
+                str(BIN / "kafka-reassign-partitions.py"),
+                "--zookeeper",
+                cluster.zookeeper_connect,
+            ]
+            command += ["--bootstrap-server", broker.address, "--reassignment-json-file", str(plan), *options]
+            return subprocess.run(command, check=True, capture_output=True, text=True, timeout=60).stdout
+
+        with Load(broker.address, topic) as load:
+            load.await_more(500)
+            reassign("--execute")
+            await_moved(broker, tp, destination)
+            told = reassign("--verify")
+            assert f"Reassignment of replica {topic}-0-{broker.id} completed successfully" in told
+        assert_nothing_lost(broker.address, topic, load)
