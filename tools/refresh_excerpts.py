@@ -31,7 +31,6 @@ TABLE = re.compile(r"^<!-- table: (\w+) -->\n(.*?)^<!-- end -->$", re.M | re.S)
 # What the requests of 1.1.1 without a handler wait for, by the ids of their keys.
 WAIT_FOR = {
     "security": {17, 29, 30, 31, 36, 38, 39, 40, 41},
-    "moving replicas between log directories": {34},
 }
 
 

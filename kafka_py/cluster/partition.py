@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.api.request_or_response import Request
 from kafka_py.cluster.delayed_operations import DelayedOperations
+from kafka_py.cluster.partition_metrics import PartitionMetrics
 from kafka_py.cluster.partition_state import LeaderState
 from kafka_py.cluster.replica import Replica, ids, log_of
 from kafka_py.cluster.zk_partition_state_store import ZkPartitionStateStore
@@ -38,7 +39,7 @@ from kafka_py.utils.concurrent import ReentrantLock, ReentrantReadWriteLock
 from kafka_py.utils.pool import Pool
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
 
     from kafka_py.common.record.memory_records import MemoryRecords
     from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
@@ -110,32 +111,14 @@ class Partition(KafkaMetricsGroup):
         self._leader_epoch_start_offset = 0  # guarded by: _append_lock
         # of the controller that decided on the present leader; a broker learns it from its first LeaderAndIsr
         self._controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under leader_isr_update_lock
-        self._tags = {"topic": topic, "partition": str(partition_id)}
         self.log_ident = f"[Partition {self.topic_partition} broker={self._local_broker_id}] "
+        self._metrics = PartitionMetrics(self)
         if not is_offline:
-            self._new_partition_metrics()
-
-    def _new_partition_metrics(self) -> None:
-        gauges: dict[str, Callable[[], int]] = {
-            "UnderReplicated": lambda: int(self.is_under_replicated),
-            "InSyncReplicasCount": lambda: len(self.in_sync_replicas) if self._is_leader_replica_local else 0,
-            "UnderMinIsr": lambda: int(self.is_under_min_isr),
-            "ReplicasCount": lambda: len(self.assigned_replicas()) if self._is_leader_replica_local else 0,
-            "LastStableOffsetLag": self._last_stable_offset_lag,
-        }
-        for name, value in gauges.items():
-            self.new_gauge(name, value, self._tags)
+            self._metrics.register()
 
     def remove_partition_metrics(self) -> None:
         """Unregister the gauges of this partition."""
-        for name in ("UnderReplicated", "UnderMinIsr", "InSyncReplicasCount", "ReplicasCount", "LastStableOffsetLag"):
-            self.remove_metric(name, self._tags)
-
-    def _last_stable_offset_lag(self) -> int:
-        replica = self.leader_replica_if_local
-        if replica is None:
-            return 0
-        return replica.high_watermark.message_offset - replica.last_stable_offset.message_offset
+        self._metrics.unregister()
 
     # ---- who is who
 
@@ -332,23 +315,36 @@ class Partition(KafkaMetricsGroup):
                 )
             return False
 
-    def remove_future_local_replica(self) -> None:
-        """Forget the future replica; its log is the caller's concern."""
+    def future_replica_dir_changed(self, new_destination_dir: str) -> bool:
+        """Whether the data is on its way to another directory than this one (KAFKA-6949)."""
+        with self.leader_isr_update_lock.read_lock():
+            future_replica = self.get_replica(Request.FUTURE_LOCAL_REPLICA_ID)
+            return future_replica is not None and log_of(future_replica).parent_dir != new_destination_dir
+
+    def remove_future_local_replica(self, delete_from_log_dir: bool = True) -> None:
+        """Give up the future replica and, unless its directory has failed, delete its log."""
         with self.leader_isr_update_lock.write_lock():
             self._remove_replica(Request.FUTURE_LOCAL_REPLICA_ID)
+            log_manager = self.replica_manager.log_manager
+            if delete_from_log_dir and log_manager.get_log(self.topic_partition, is_future=True) is not None:
+                log_manager.async_delete(self.topic_partition, is_future=True)
 
     def maybe_replace_current_with_future_replica(self) -> bool:
-        """Put the future log in the place of the current one if it has caught up; True if it has."""
+        """Put the future log in the place of the current one if it has caught up; True if it has.
+
+        Only offsets are compared: the two may have rolled their segments elsewhere (KAFKA-8002).
+        """
         replica = self.get_replica_or_exception()
         future_replica = self.get_replica_or_exception(Request.FUTURE_LOCAL_REPLICA_ID)
-        if replica.log_end_offset != future_replica.log_end_offset:
+        if replica.log_end_offset.message_offset != future_replica.log_end_offset.message_offset:
             return False
+        log_of(future_replica).flush()  # the other copy may be on disk
         # nothing may be appended to or cut off the current log between the comparison and the swap
         with self.leader_isr_update_lock.write_lock(), self._append_lock:
-            if replica.log_end_offset != future_replica.log_end_offset:
+            if replica.log_end_offset.message_offset != future_replica.log_end_offset.message_offset:
                 return False
             self.replica_manager.log_manager.replace_current_with_future_log(self.topic_partition)
-            replica.log = future_replica.log
+            replica.go_on_with(log_of(future_replica))
             future_replica.log = None
             self._remove_replica(Request.FUTURE_LOCAL_REPLICA_ID)
             return True

@@ -79,6 +79,21 @@ class Replica(Logging):
         log = self.log
         return None if log is None else log.leader_epoch_cache
 
+    def go_on_with(self, log: Log) -> None:
+        """Let another log with the same records take the place of the local one, which was moved to another directory.
+
+        Epochs and log start may be newer in the old log than the records tell: they are taken over. The position of
+        the high watermark is another one now. Caller holds what keeps appends out.
+        """
+        old_log = log_of(self)
+        for entry in old_log.leader_epoch_cache.epoch_entries():
+            if entry.epoch > log.leader_epoch_cache.latest_epoch():
+                log.leader_epoch_cache.assign(entry.epoch, entry.start_offset)
+        log.maybe_increment_log_start_offset(old_log.log_start_offset)
+        self.log = log
+        self.convert_hw_to_local_offset_metadata()
+        log.on_high_watermark_incremented(self.high_watermark.message_offset)
+
     @property
     def last_caught_up_time_ms(self) -> int:
         """When this follower had last read up to the leader's log end (ms)."""

@@ -152,10 +152,8 @@ class Log(KafkaMetricsGroup):
         # segments with offsets at or above it are neither deleted nor cleaned; None until there is a Replica
         self.replica_high_watermark: int | None = None  # volatile: writer under lock
         self._update_first_unstable_offset()
-        self._tags = {"topic": self.topic_partition.topic, "partition": str(self.topic_partition.partition)}
-        if local_log.is_future:
-            self._tags["is-future"] = "true"
-        self._register_metrics()
+        self._tags: dict[str, str] | None = None  # volatile: whoever makes, renames or deletes the log
+        self.new_metrics()
         self._producer_expire_check = local_log.scheduler.schedule(
             "PeriodicProducerExpirationCheck",
             self._remove_expired_producers,
@@ -362,16 +360,20 @@ class Log(KafkaMetricsGroup):
 
     # ---- metrics --------------------------------------------------------------------------------------------------
 
-    def _register_metrics(self) -> None:
-        self.new_gauge("NumLogSegments", lambda: self.number_of_segments, self._tags)
-        self.new_gauge("LogStartOffset", lambda: self.log_start_offset, self._tags)
-        self.new_gauge("LogEndOffset", lambda: self.log_end_offset, self._tags)
-        self.new_gauge("Size", lambda: self.size, self._tags)
+    def new_metrics(self) -> None:
+        """Register the gauges of this log, which tell a copy in the making from the partition's log."""
+        tags = {"topic": self.topic_partition.topic, "partition": str(self.topic_partition.partition)}
+        self._tags = tags = tags | {"is-future": "true"} if self.is_future else tags
+        self.new_gauge("NumLogSegments", lambda: self.number_of_segments, tags)
+        self.new_gauge("LogStartOffset", lambda: self.log_start_offset, tags)
+        self.new_gauge("LogEndOffset", lambda: self.log_end_offset, tags)
+        self.new_gauge("Size", lambda: self.size, tags)
 
     def remove_log_metrics(self) -> None:
-        """Take the gauges of this log away."""
-        for name in ("NumLogSegments", "LogStartOffset", "LogEndOffset", "Size"):
-            self.remove_metric(name, self._tags)
+        """Take the gauges of this log away, once: afterwards another log may have some of those names."""
+        tags, self._tags = self._tags, None
+        for name in ("NumLogSegments", "LogStartOffset", "LogEndOffset", "Size") if tags is not None else ():
+            self.remove_metric(name, tags or {})
 
     # ---- configuration and closing ---------------------------------------------------------------------------------
 

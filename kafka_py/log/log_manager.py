@@ -20,7 +20,9 @@ from kafka_py.common.errors import (
     KafkaException,
     KafkaStorageException,
 )
+from kafka_py.common.utils.utils import flush_dir_if_exists
 from kafka_py.log.cleaner_config import CleanerConfig
+from kafka_py.log.load_progress import LoadProgress
 from kafka_py.log.log import Log
 from kafka_py.log.log_cleaner import LogCleaner
 from kafka_py.log.log_config import LogConfig
@@ -29,8 +31,6 @@ from kafka_py.log.log_file_utils import LogFileUtils
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.broker_states import BrokerState, RecoveringFromUncleanShutdown
 from kafka_py.utils.concurrent import (
-    AtomicInteger,
-    AtomicLong,
     ConcurrentHashMap,
     ConcurrentLinkedQueue,
     ExecutionException,
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
     from kafka_py.server.kafka_config import KafkaConfig
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
     from kafka_py.utils.kafka_scheduler import Scheduler
-    from kafka_py.utils.logging import Logging
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
 
@@ -72,7 +71,10 @@ class LogManager(KafkaMetricsGroup):
         once, as from 2.7 on (KAFKA-10002), and settings that change while a log is made reach it (KAFKA-8813).
         A directory without logs gets an empty checkpoint, as in 3.7.1; in 1.1.1 that of its last log stays. What is
         written to a checkpoint is looked up when it is its turn: in 1.1.1 a slow thread can bring back the offsets of
-        a log that was truncated or deleted meanwhile.
+        a log that was truncated or deleted meanwhile. A move to another directory pauses the cleaning once, until it
+        is over in whatever way, and the log that was moved away is closed when it is deleted; in 1.1.1 a move that is
+        given up leaves the cleaning paused for good, and who reads at the end of a move gets an error. A crash in the
+        middle of the swap leaves two logs of the same records, of which one is kept; 1.1.1 does not start then.
     Left out: createAndValidateLogDirs, lockLogDirs -- LogDirectories has them
     """
 
@@ -120,6 +122,8 @@ class LogManager(KafkaMetricsGroup):
         # logs in `-delete` directories with the time when they were put here
         self._logs_to_be_deleted: ConcurrentLinkedQueue[tuple[Log, int]] = ConcurrentLinkedQueue()  # atomic
         self._preferred_log_dirs: ConcurrentHashMap[TopicPartition, str] = ConcurrentHashMap()  # atomic
+        # partitions whose cleaning is paused until their move to another directory is over or given up
+        self._paused_for_move: ConcurrentHashMap[TopicPartition, bool] = ConcurrentHashMap()  # atomic
         # partitions whose log is being made, and whether settings have changed since that began
         self._partitions_initializing: ConcurrentHashMap[TopicPartition, bool] = ConcurrentHashMap()  # atomic
         self._current_default_config = initial_default_config  # volatile: reconfigure_default_log_config
@@ -218,6 +222,8 @@ class LogManager(KafkaMetricsGroup):
                 self.cleaner.handle_log_dir_failure(dir)
             offline_current = self._remove_logs_in(self._current_logs, dir)
             offline_future = self._remove_logs_in(self._future_logs, dir)
+            for topic_partition in offline_future:
+                self.resume_cleaning(topic_partition)
             self.info(
                 "Logs for partitions %s are offline and logs for future partitions %s are offline due to failure on "
                 "log directory %s",
@@ -279,6 +285,9 @@ class LogManager(KafkaMetricsGroup):
         if previous is not None:
             if log.is_future:
                 raise IllegalStateException(f"Duplicate log directories found: {log.dir}, {previous.dir}!")
+            if self._have_the_same_records(log, previous):
+                self._keep_one(log, previous)
+                return
             raise IllegalStateException(
                 f"Duplicate log directories for {topic_partition} are found in both {log.dir} and {previous.dir}. It "
                 "is likely because log directory failure happened while broker was replacing current replica with "
@@ -286,6 +295,27 @@ class LogManager(KafkaMetricsGroup):
                 "for this partition. It is recommended to delete the partition in the log directory that is known to "
                 "have failed recently."
             )
+
+    @staticmethod
+    def _have_the_same_records(a: Log, b: Log) -> bool:
+        """Whether both end with the same offset of the same leader epoch, and so are the same log all the way down."""
+        last_offset = a.log_end_offset - 1
+        epoch = a.leader_epoch_cache.epoch_for_offset(last_offset)
+        return (
+            a.log_end_offset == b.log_end_offset
+            and epoch == b.leader_epoch_cache.epoch_for_offset(last_offset)
+            and (epoch >= 0 or a.size == b.size == 0)
+        )
+
+    def _keep_one(self, a: Log, b: Log) -> None:
+        """Delete one of two logs of a partition: the broker died between the two renamings at the end of a move."""
+        kept, other = (a, b) if a.log_start_offset > b.log_start_offset else (b, a)
+        self.warn("Two logs of %s have the same records: keeping %s, deleting %s", a.topic_partition, kept, other)
+        for log in (kept, other):
+            log.remove_log_metrics()
+        kept.new_metrics()
+        self._current_logs.put(kept.topic_partition, kept)
+        self._rename_and_queue_for_deletion(other)
 
     def _load_logs(self) -> None:
         """Load, and after an unclean shutdown recover, all logs of all directories, on a pool of threads for each."""
@@ -344,7 +374,7 @@ class LogManager(KafkaMetricsGroup):
         except KafkaStorageException as e:
             self.warn("Error occurred while reading log-start-offset-checkpoint file of directory %s", dir, exc=e)
 
-        progress = _LoadProgress(self, dir, len(log_dirs), self._time)
+        progress = LoadProgress(self, dir, len(log_dirs), self._time)
 
         def job(log_dir: pathlib.Path) -> Callable[[], None]:
             def load() -> None:
@@ -528,9 +558,17 @@ class LogManager(KafkaMetricsGroup):
     # ---- logs -----------------------------------------------------------------------------------------------------
 
     def abort_and_pause_cleaning(self, topic_partition: TopicPartition) -> None:
-        """Wait until the partition's log is not being compacted, and keep it from being, because it is to be moved."""
-        if self.cleaner is not None:
+        """Wait until the partition's log is not being compacted, and keep it from being, because it is to be moved.
+
+        That lasts until its future log is in its place, deleted or lost; a second call changes nothing.
+        """
+        if self.cleaner is not None and self._paused_for_move.put_if_absent(topic_partition, True) is None:
             self.cleaner.abort_and_pause_cleaning(topic_partition)
+
+    def resume_cleaning(self, topic_partition: TopicPartition) -> None:
+        """End the pause of `abort_and_pause_cleaning`, if there is one."""
+        if self.cleaner is not None and self._paused_for_move.remove(topic_partition):
+            self.cleaner.resume_cleaning(topic_partition)
 
     def maybe_update_preferred_log_dir(self, topic_partition: TopicPartition, log_dir: str) -> None:
         """Remember where (absolute path) the partition's next log is to be created, unless it is there already."""
@@ -642,21 +680,25 @@ class LogManager(KafkaMetricsGroup):
             if dest_log is None:
                 raise KafkaStorageException(f"The future replica for {topic_partition} is offline")
             dest_log.rename_dir(Log.log_dir_name(topic_partition))
+            with dest_log.maybe_handle_io_exception(f"Error while flushing the directory of {dest_log}"):
+                flush_dir_if_exists(dest_log.dir.parent)  # before the other name is gone
+            for log in (source_log, dest_log):
+                log.remove_log_metrics()
+            dest_log.new_metrics()
             self._future_logs.remove(topic_partition)
             self._current_logs.put(topic_partition, dest_log)
             if self.cleaner is not None:
                 self.cleaner.alter_checkpoint_dir(topic_partition, source_log.dir.parent, dest_log.dir.parent)
-                self.cleaner.resume_cleaning(topic_partition)
+                self.resume_cleaning(topic_partition)
             try:
+                # it stays open until it is deleted: who has begun to read it goes on with it
                 source_log.rename_dir(Log.log_delete_dir_name(topic_partition))
-                source_log.close()
                 self._checkpoint_log_recovery_offsets_in_dir(source_log.dir.parent)
                 self._checkpoint_log_start_offsets_in_dir(source_log.dir.parent)
                 self._add_log_to_be_deleted(source_log)
             except KafkaStorageException:
                 # handle_log_dir_failure does not see it, because it is no longer the current log
                 source_log.close_handlers()
-                source_log.remove_log_metrics()
                 raise
             self.info("The current replica is successfully replaced with the future replica for %s", topic_partition)
 
@@ -702,8 +744,12 @@ class LogManager(KafkaMetricsGroup):
         """Take a log out of the logs; nobody cleans it any more."""
         with self._log_creation_or_deletion_lock:
             removed_log = (self._future_logs if is_future else self._current_logs).remove(topic_partition)
-        if removed_log is not None and self.cleaner is not None and not is_future:
-            self.cleaner.abort_cleaning(topic_partition)
+        if removed_log is not None:
+            removed_log.remove_log_metrics()  # before another log takes its name
+            if is_future:
+                self.resume_cleaning(topic_partition)
+            elif self.cleaner is not None:
+                self.cleaner.abort_cleaning(topic_partition)
         return removed_log
 
     def _checkpoint_without_removed_logs(self, dir: pathlib.Path) -> None:
@@ -828,38 +874,6 @@ class LogManager(KafkaMetricsGroup):
         self.remove_metric("OfflineLogDirectoryCount")
         for dir in self._directories.log_dirs:
             self.remove_metric("LogDirectoryOffline", {"logDirectory": str(dir)})
-
-
-class _LoadProgress:
-    """Says how far the loading of a directory is.
-
-    A line comes whenever a log is finished a few seconds after the last line, and with the last log. After a crash
-    thousands of logs take minutes, and nothing else tells how many are still to come.
-
-    Thread: those of the directory's pool.
-    """
-
-    INTERVAL_MS = 5000
-
-    def __init__(self, logging: Logging, dir: pathlib.Path, total: int, time: Time) -> None:
-        self._logging = logging
-        self._dir = dir
-        self._total = total
-        self._time = time
-        self._start_ms = time.milliseconds()
-        self._done = AtomicInteger()  # atomic
-        self._said_at_ms = AtomicLong(self._start_ms)  # atomic
-
-    def log_done(self) -> None:
-        """Count a log that was loaded, or could not be."""
-        done = self._done.increment_and_get()
-        now, said_at_ms = self._time.milliseconds(), self._said_at_ms.get()
-        if done < self._total and (
-            now - said_at_ms < self.INTERVAL_MS or not self._said_at_ms.compare_and_set(said_at_ms, now)
-        ):
-            return
-        ms = now - self._start_ms
-        self._logging.info("Finished with %d of %d logs in %s after %d ms", done, self._total, self._dir, ms)
 
 
 def _flush_and_close(log: Log) -> Callable[[], None]:

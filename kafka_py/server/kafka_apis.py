@@ -95,6 +95,7 @@ class KafkaApis(ApiRequestHandler, Logging):
         ApiKeys.TXN_OFFSET_COMMIT: ApiHandler(lambda apis: apis.handle_txn_offset_commit_request, 0, 3),
         ApiKeys.DESCRIBE_CONFIGS: ApiHandler(lambda apis: apis.handle_describe_configs_request, 0, 1),
         ApiKeys.ALTER_CONFIGS: ApiHandler(lambda apis: apis.handle_alter_configs_request, 0, 0),
+        ApiKeys.ALTER_REPLICA_LOG_DIRS: ApiHandler(lambda apis: apis.handle_alter_replica_log_dirs_request, 0, 0),
         ApiKeys.DESCRIBE_LOG_DIRS: ApiHandler(lambda apis: apis.handle_describe_log_dirs_request, 0, 0),
         ApiKeys.CREATE_PARTITIONS: ApiHandler(lambda apis: apis.handle_create_partitions_request, 0, 0),
         ApiKeys.DELETE_GROUPS: ApiHandler(lambda apis: apis.handle_delete_groups_request, 0, 2),
@@ -208,6 +209,7 @@ class KafkaApis(ApiRequestHandler, Logging):
         self.handle_delete_records_request: Handler = self.admin.handle_delete_records_request
         self.handle_alter_configs_request: Handler = self.admin.handle_alter_configs_request
         self.handle_describe_configs_request: Handler = self.admin.handle_describe_configs_request
+        self.handle_alter_replica_log_dirs_request: Handler = self.admin.handle_alter_replica_log_dirs_request
         self.handle_describe_log_dirs_request: Handler = self.admin.handle_describe_log_dirs_request
         self.handle_leader_and_isr_request: Handler = self.cluster.handle_leader_and_isr_request
         self.handle_stop_replica_request: Handler = self.cluster.handle_stop_replica_request

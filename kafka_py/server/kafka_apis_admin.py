@@ -1,4 +1,4 @@
-"""CreatePartitions, DeleteRecords, DescribeConfigs, AlterConfigs and DescribeLogDirs.
+"""CreatePartitions, DeleteRecords, DescribeConfigs, AlterConfigs, AlterReplicaLogDirs and DescribeLogDirs.
 
 Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1 (these handlers)
 Read next: server/admin_manager.py, server/config_helper.py, server/replica_manager_admin.py
@@ -13,6 +13,8 @@ from kafka_py.common.errors import InvalidRequestException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
 from kafka_py.common.requests.alter_configs_response import AlterConfigsResponse
+from kafka_py.common.requests.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
+from kafka_py.common.requests.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_partitions_request import CreatePartitionsRequest
 from kafka_py.common.requests.create_partitions_response import CreatePartitionsResponse
@@ -208,6 +210,17 @@ class KafkaApisAdmin(Logging):
         raise InvalidRequestException(f"Unexpected resource type {resource.type()} for resource {resource.name()}")
 
     # -- Log directories ----------------------------------------------------------------------------------------------
+
+    def handle_alter_replica_log_dirs_request(self, request: Request) -> None:
+        """Begin to move replicas of this broker to others of its log directories."""
+        partition_dirs = request.body(AlterReplicaLogDirsRequest).partition_dirs()
+        if self._auth_helper.authorize(request.session, Operation.Alter, Resource.CLUSTER_RESOURCE):
+            responses = self._replica_manager.alter_replica_log_dirs(partition_dirs)
+        else:
+            responses = dict.fromkeys(partition_dirs, Errors.CLUSTER_AUTHORIZATION_FAILED)
+        self._request_helper.send_response_maybe_throttle(
+            request, lambda throttle_ms: AlterReplicaLogDirsResponse.of(throttle_ms, responses)
+        )
 
     def handle_describe_log_dirs_request(self, request: Request) -> None:
         """Tell what is in the log directories; nothing to those who may not look at the cluster."""

@@ -330,6 +330,7 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 leader.end_offset,
             )
             partition.truncate_to(leader.end_offset, is_future=False)
+            self._mark_future_replica_for_truncation(topic_partition, leader.end_offset)
             return leader.end_offset
         self.warn(
             "Reset fetch offset for partition %s from %d to current leader's start offset %d",
@@ -340,6 +341,10 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         if leader.start_offset > log_end_offset:
             partition.truncate_fully_and_start_at(leader.start_offset, is_future=False)
         return max(leader.start_offset, log_end_offset)
+
+    def _mark_future_replica_for_truncation(self, tp: TopicPartition, offset: int) -> None:
+        """What was cut off here goes from a copy in the making, too, before anything else takes its place."""
+        self._replica_mgr.replica_alter_log_dirs_manager.mark_partitions_for_truncation(self._replica_id, tp, offset)
 
     def handle_partitions_with_errors(self, partitions: Iterable[TopicPartition]) -> None:
         """Leave them out for replica.fetch.backoff.ms."""
@@ -572,6 +577,7 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 partition, replica = self._partition_of(tp)
                 fetch_offset = self._truncation_offset(tp, replica, epoch_offset)
                 partition.truncate_to(fetch_offset, is_future=False)
+                self._mark_future_replica_for_truncation(tp, fetch_offset)
                 fetch_offsets[tp] = fetch_offset
             except KafkaStorageException as e:
                 self.error("Failed to truncate %s to %s", tp, epoch_offset, exc=e)

@@ -48,6 +48,7 @@ from kafka_py.server.log_dir_failure_handler import LogDirFailureHandler
 from kafka_py.server.log_read_result import FetchPartitionData, LogAppendResult, LogReadResult
 from kafka_py.server.replica_manager_admin import LogDeleteRecordsResult, ReplicaManagerAdmin
 from kafka_py.server.replica_manager_leadership import ReplicaManagerLeadership
+from kafka_py.server.replica_manager_metrics import ReplicaManagerMetrics
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -73,6 +74,7 @@ if TYPE_CHECKING:
     from kafka_py.server.log_dir_failure_channel import LogDirFailureChannel
     from kafka_py.server.metadata_cache import MetadataCache
     from kafka_py.server.quota_factory import QuotaFactory
+    from kafka_py.server.replica_alter_log_dirs_manager import ReplicaAlterLogDirsManager
     from kafka_py.server.replica_fetcher_manager import ReplicaFetcherManager
     from kafka_py.server.replica_manager_admin import DeleteRecordsCallback
     from kafka_py.server.replication_quota_manager import ReplicaQuota, ReplicationQuotaManager
@@ -201,43 +203,27 @@ class ReplicaManager(KafkaMetricsGroup):
         self.replica_fetcher_manager = self.create_replica_fetcher_manager(
             metrics, time, thread_name_prefix, quota_managers.follower
         )
+        self.replica_alter_log_dirs_manager = self.create_replica_alter_log_dirs_manager(
+            quota_managers.alter_log_dirs, broker_topic_stats
+        )
         self._checkpoints = HighWatermarkCheckpoints(
             self.log_ident, self._partitions, log_manager.live_log_dirs, log_dir_failure_channel
         )
         self._isr_changes = IsrChangePropagation(time, zk_client)
         self._leadership = ReplicaManagerLeadership(self, self._partitions, self._checkpoints, scheduler)
+        self._log_dirs = self._leadership.log_dirs
         self._admin = ReplicaManagerAdmin(self, self._partitions, time)
         self._log_dir_failure_handler: LogDirFailureHandler | None = None  # volatile: startup
         # asks coordinators before transactions begin in a partition, if that is configured
         self.transaction_verification: TransactionVerification | None = None  # volatile: KafkaServer, as it starts
-        self._new_metrics()
-
-    def _new_metrics(self) -> None:
-        self.leader_count = self.new_gauge("LeaderCount", lambda: sum(1 for _ in self._partitions.leader_partitions()))
-        self.partition_count = self.new_gauge("PartitionCount", lambda: self._all_partitions.size)
-        self.offline_replica_count = self.new_gauge(
-            "OfflineReplicaCount", lambda: sum(1 for _ in self._partitions.offline_partitions())
-        )
-        self.under_replicated_partitions = self.new_gauge(
-            "UnderReplicatedPartitions", lambda: self.under_replicated_partition_count
-        )
-        self.under_min_isr_partition_count = self.new_gauge(
-            "UnderMinIsrPartitionCount", lambda: sum(p.is_under_min_isr for p in self._partitions.leader_partitions())
-        )
+        self.metrics = ReplicaManagerMetrics(self, self._partitions)
         self.isr_expand_rate = self.new_meter("IsrExpandsPerSec", "expands")
         self.isr_shrink_rate = self.new_meter("IsrShrinksPerSec", "shrinks")
         self.failed_isr_updates_rate = self.new_meter("FailedIsrUpdatesPerSec", "failedUpdates")
 
     def remove_metrics(self) -> None:
         """Unregister the gauges."""
-        for name in (
-            "LeaderCount",
-            "PartitionCount",
-            "OfflineReplicaCount",
-            "UnderReplicatedPartitions",
-            "UnderMinIsrPartitionCount",
-        ):
-            self.remove_metric(name)
+        self.metrics.unregister()
 
     @property
     def under_replicated_partition_count(self) -> int:
@@ -252,6 +238,14 @@ class ReplicaManager(KafkaMetricsGroup):
 
         return ReplicaFetcherManager(self.config, self, metrics, time, thread_name_prefix, quota_manager)
 
+    def create_replica_alter_log_dirs_manager(
+        self, quota_manager: ReplicationQuotaManager, broker_topic_stats: BrokerTopicStats
+    ) -> ReplicaAlterLogDirsManager:
+        """The manager of the threads that move replicas between log directories; a seam for tests."""
+        from kafka_py.server.replica_alter_log_dirs_manager import ReplicaAlterLogDirsManager
+
+        return ReplicaAlterLogDirsManager(self.config, self, quota_manager, broker_topic_stats, self._time)
+
     def startup(self) -> None:
         """Schedule the ISR tasks and start the LogDirFailureHandler."""
         # a follower is out of the ISR at latest after one and a half replica.lag.time.max.ms
@@ -259,6 +253,11 @@ class ReplicaManager(KafkaMetricsGroup):
             "isr-expiration", self._maybe_shrink_isr, period=self.config.replica_lag_time_max_ms // 2
         )
         self._scheduler.schedule("isr-change-propagation", self.maybe_propagate_isr_changes, period=2500)
+        self._scheduler.schedule(
+            "shutdown-idle-replica-alter-log-dirs-thread",
+            self.shutdown_idle_replica_alter_log_dirs_thread,
+            period=10_000,
+        )
         # A controller older than 1.0 does not say whether a partition is new, and without knowing that it is not
         # safe to create a log while a directory is missing: then the broker halts on the first failure.
         halt_broker_on_failure = self.config.inter_broker_protocol_version < KAFKA_1_0_IV0
@@ -272,6 +271,7 @@ class ReplicaManager(KafkaMetricsGroup):
         if self._log_dir_failure_handler is not None:
             self._log_dir_failure_handler.shutdown()
         self.replica_fetcher_manager.shutdown()
+        self.replica_alter_log_dirs_manager.shutdown()
         if self.transaction_verification is not None:
             self.transaction_verification.shutdown()
         self.delayed_fetch_purgatory.shutdown()
@@ -382,6 +382,10 @@ class ReplicaManager(KafkaMetricsGroup):
         """Tell the controller of ISR changes, when things have been quiet for a while or nothing was told for long."""
         self._isr_changes.maybe_propagate_isr_changes()
 
+    def shutdown_idle_replica_alter_log_dirs_thread(self) -> None:
+        """Stop the threads whose moves are all over: a thread does not stop itself."""
+        self.replica_alter_log_dirs_manager.shutdown_idle_fetcher_threads()
+
     def _maybe_shrink_isr(self) -> None:
         self.trace("Evaluating ISR list of partitions to see which replicas can be removed from the ISR")
         for partition in self._partitions.non_offline_partitions():
@@ -426,6 +430,10 @@ class ReplicaManager(KafkaMetricsGroup):
     ) -> None:
         """Move the log start offsets of partitions led here; the callback runs exactly once, within `timeout` ms."""
         self._admin.delete_records(timeout, offset_per_partition, response_callback)
+
+    def alter_replica_log_dirs(self, partition_dirs: Mapping[TopicPartition, str]) -> dict[TopicPartition, Errors]:
+        """Move partitions to those directories (absolute paths); an error by partition, the copying goes on later."""
+        return self._log_dirs.alter_replica_log_dirs(partition_dirs)
 
     def describe_log_dirs(
         self, partitions: Collection[TopicPartition]

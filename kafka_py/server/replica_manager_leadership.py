@@ -16,6 +16,7 @@ from kafka_py.controller.state_change_logger import StateChangeLogger
 from kafka_py.server.checkpoints.offset_checkpoint_file import LazyOffsetCheckpoints
 from kafka_py.server.delayed_operation_key import TopicPartitionOperationKey
 from kafka_py.server.hosted_partitions import FUTURE_LOCAL_REPLICA_ID, OFFLINE_PARTITION, HostedPartitions
+from kafka_py.server.replica_manager_log_dirs import ReplicaManagerLogDirs
 from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.utils.logging import Logging
 
@@ -78,6 +79,7 @@ class ReplicaManagerLeadership(Logging):
         self._replica_state_change_lock = ReentrantLock()
         # epoch of the controller that last changed a leader here
         self.controller_epoch = INITIAL_CONTROLLER_EPOCH - 1  # volatile: writer under _replica_state_change_lock
+        self.log_dirs = ReplicaManagerLogDirs(manager, partitions, self._replica_state_change_lock)
         self._hw_thread_initialized = False  # guarded by: _replica_state_change_lock
 
     # ---- StopReplica
@@ -148,6 +150,7 @@ class ReplicaManagerLeadership(Logging):
             self.controller_epoch = controller_epoch
             # all fetchers first: none shall write to a log that is on its way out
             self._manager.replica_fetcher_manager.remove_fetcher_for_partitions(partitions)
+            self._manager.replica_alter_log_dirs_manager.remove_fetcher_for_partitions(partitions)
             for topic_partition in partitions:
                 try:
                     self.stop_replica(topic_partition, delete_partitions)
@@ -237,7 +240,9 @@ class ReplicaManagerLeadership(Logging):
             if not self._hw_thread_initialized:
                 self._checkpoints.schedule(self._scheduler, self._config.replica_high_watermark_checkpoint_interval_ms)
                 self._hw_thread_initialized = True
+            self.log_dirs.maybe_add_log_dir_fetchers(states)
             self._manager.replica_fetcher_manager.shutdown_idle_fetcher_threads()
+            self._manager.replica_alter_log_dirs_manager.shutdown_idle_fetcher_threads()
             on_leadership_change(become_leader, become_follower)
             return LeaderAndIsrResponse(Errors.NONE, response_map)
 
@@ -542,8 +547,11 @@ class ReplicaManagerLeadership(Logging):
                 if _is_in(p.get_replica(FUTURE_LOCAL_REPLICA_ID), directory)
             }
             self._manager.replica_fetcher_manager.remove_fetcher_for_partitions(new_offline_partitions)
+            self._manager.replica_alter_log_dirs_manager.remove_fetcher_for_partitions(
+                new_offline_partitions | {p.topic_partition for p in partitions_with_offline_future_replica}
+            )
             for partition in partitions_with_offline_future_replica:
-                partition.remove_future_local_replica()
+                partition.remove_future_local_replica(delete_from_log_dir=False)
             for topic_partition in new_offline_partitions:
                 offline = self._all_partitions.put(topic_partition, OFFLINE_PARTITION)
                 if offline is not None:

@@ -679,6 +679,7 @@ def test_the_future_replica_takes_over_when_it_has_caught_up(
     assert future_log is not None
     assert partition.maybe_replace_current_with_future_replica()
     assert partition.get_replica_or_exception().log is future_log
+    assert future_log.recovery_point == future_log.log_end_offset == 1, "it is on disk before the other one goes"
     assert partition.get_replica_or_exception().epochs is future_log.leader_epoch_cache
     assert partition.get_replica(-3) is None
     assert len(partition.assigned_replicas()) == 1
@@ -722,7 +723,7 @@ def test_gauges(partition: Partition) -> None:
     make_leader(partition, [1, 2], isr=[1])
 
     def gauge(name: str) -> object:
-        metric = Metrics.default_registry().all_metrics()[partition.metric_name(name, partition._tags)]
+        metric = Metrics.default_registry().all_metrics()[partition.metric_name(name, partition._metrics._tags)]
         return metric.value()  # type: ignore[attr-defined]
 
     assert gauge("UnderReplicated") == 1

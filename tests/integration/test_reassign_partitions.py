@@ -11,12 +11,10 @@ import pytest
 from kafka_py.admin.admin_client import AdminClient
 from kafka_py.admin.reassign_partitions_command import ReassignmentStatus, ReassignPartitionsCommand, Throttle
 from kafka_py.common.errors import AdminCommandFailedException
-from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.topic_partition_replica import TopicPartitionReplica
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.dynamic_config import DynamicConfig
-from kafka_py.server.kafka_apis import KafkaApis
 from kafka_py.testing.cluster import Cluster
 from kafka_py.zk.admin_zk_client import AdminZkClient
 from kafka_py.zk.kafka_zk_client import KafkaZkClient
@@ -236,7 +234,6 @@ def test_a_wish_that_was_written_before_there_was_a_controller(moving: Moving) -
 # -- Log directories -------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(ApiKeys.ALTER_REPLICA_LOG_DIRS not in KafkaApis.HANDLERS, reason="brokers do not offer it")
 @pytest.mark.ported("ReassignPartitionsClusterTest.shouldMoveSinglePartition")
 @pytest.mark.ported("ReassignPartitionsClusterTest.shouldMoveSinglePartitionWithinBroker")
 def test_replicas_go_to_the_directories_that_are_named(moving: Moving) -> None:

@@ -6,6 +6,7 @@ import errno
 import logging
 import os
 import pathlib
+import shutil
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -394,11 +395,46 @@ def test_corrupt_recovery_checkpoint_is_reported_and_taken_as_zero(managers: Man
     assert log.log_end_offset == 5
 
 
+def copies(managers: Managers, tmp_path: pathlib.Path, count: int) -> list[pathlib.Path]:
+    """Two directories with the same log of so many records, in the state that a crash at the end of a move leaves."""
+    dirs = [tmp_path / "a", tmp_path / "b"]
+    manager = managers.create(dirs[:1])
+    fill(manager.get_or_create_log(TP, CONFIG), count)
+    managers.crash(manager)
+    shutil.copytree(dirs[0] / "kafka-0", dirs[1] / "kafka-0")
+    return dirs
+
+
+@pytest.mark.parametrize(("count", "start"), [(0, 0), (3, 1)])
+def test_of_two_logs_with_the_same_records_one_is_kept(
+    managers: Managers, tmp_path: pathlib.Path, count: int, start: int
+) -> None:
+    dirs = copies(managers, tmp_path, count)
+    (dirs[0] / "log-start-offset-checkpoint").write_text(f"0\n1\nkafka 0 {start}\n")  # of deleted records
+    manager = managers.create(dirs)
+    log = manager.get_log(TP)
+    assert log is not None
+    assert (log.log_start_offset, log.log_end_offset) == (start, count)
+    names = [d.name for log_dir in dirs for d in log_dir.glob("kafka-0*")]
+    assert sorted(name.endswith("-delete") for name in names) == [False, True]
+    assert manager.has_logs_to_be_deleted
+    fill(log, 1)
+    assert log.log_end_offset == count + 1
+
+
 def test_same_partition_in_two_directories(managers: Managers, tmp_path: pathlib.Path) -> None:
-    for name in "ab":
-        (tmp_path / name / "kafka-0").mkdir(parents=True)
+    """One of them has been written to since, or in another epoch: somebody has to decide."""
+    dirs = copies(managers, tmp_path, 3)
+    epochs = dirs[1] / "kafka-0/leader-epoch-checkpoint"
+    epochs.write_text("0\n1\n1 0\n")
     with pytest.raises(IllegalStateException, match="Duplicate log directories for kafka-0"):
-        managers.create([tmp_path / "a", tmp_path / "b"])
+        managers.create(dirs)
+    shutil.rmtree(dirs[1])
+    manager = managers.create(dirs[1:])
+    fill(manager.get_or_create_log(TP, CONFIG), 4)
+    managers.crash(manager)
+    with pytest.raises(IllegalStateException, match="Duplicate log directories for kafka-0"):
+        managers.create(dirs)
 
 
 # ---- truncation

@@ -27,6 +27,7 @@ from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
 from kafka_py.log.log import Log
 from kafka_py.log.log_config import LogConfig
+from kafka_py.server.abstract_fetcher_manager import FailedPartitions
 from kafka_py.server.delayed_operation import DelayedOperationPurgatory
 from kafka_py.server.fetch_params import FetchParams
 from kafka_py.server.fetch_session import FetchManager
@@ -245,6 +246,8 @@ class FakeFetcherManager:
     def __init__(self) -> None:
         self.fetching: dict[TopicPartition, Any] = {}
         self.is_shut_down = False
+        self.marked: list[tuple[int, TopicPartition, int]] = []
+        self.failed_partitions = FailedPartitions()
 
     def add_fetcher_for_partitions(self, partitions: Mapping[TopicPartition, Any]) -> None:
         self.fetching.update(partitions)
@@ -252,6 +255,9 @@ class FakeFetcherManager:
     def remove_fetcher_for_partitions(self, partitions: Iterable[TopicPartition]) -> None:
         for tp in partitions:
             self.fetching.pop(tp, None)
+
+    def mark_partitions_for_truncation(self, broker_id: int, tp: TopicPartition, offset: int) -> None:
+        self.marked.append((broker_id, tp, offset))
 
     def shutdown_idle_fetcher_threads(self) -> None:
         self.idle_checked = True
@@ -268,6 +274,9 @@ class TestReplicaManager(ReplicaManager):
     def create_replica_fetcher_manager(self, *args: Any) -> Any:
         return FakeFetcherManager()
 
+    def create_replica_alter_log_dirs_manager(self, *args: Any) -> Any:
+        return FakeFetcherManager()
+
 
 class Env:
     """Everything of one test; `close` what it opened."""
@@ -281,6 +290,7 @@ class Env:
         time: MockTime | None = None,
         zk: FakeZkClient | None = None,
         manager: type[ReplicaManager] | None = None,
+        log_manager: Callable[[MockTime], Any] | None = None,
     ) -> None:
         self.time = time or MockTime()
         self.config = SimpleNamespace(
@@ -292,7 +302,9 @@ class Env:
             num_replica_fetchers=1,
         )
         self.zk = zk or FakeZkClient()
-        self.log_manager = FakeLogManager(tmp_path, self.time, dict(log_props or {}))
+        self.log_manager: Any = (
+            log_manager(self.time) if log_manager else FakeLogManager(tmp_path, self.time, dict(log_props or {}))
+        )
         self.metadata_cache = FakeMetadataCache(alive)
         self.stats = FakeBrokerTopicStats()
         self.produce_timer, self.fetch_timer = ManualTimer(), ManualTimer()
@@ -304,7 +316,7 @@ class Env:
             self.time.scheduler,
             cast("Any", self.log_manager),
             AtomicBoolean(False),
-            cast("Any", SimpleNamespace(follower=QuotaFactory.UnboundedQuota)),
+            cast("Any", SimpleNamespace(follower=QuotaFactory.UnboundedQuota, alter_log_dirs=None)),
             cast("Any", self.stats),
             cast("Any", self.metadata_cache),
             self.log_manager.channel,
@@ -315,6 +327,7 @@ class Env:
             ),
         )
         self.fetchers = cast("FakeFetcherManager", self.replica_manager.replica_fetcher_manager)
+        self.movers = cast("FakeFetcherManager", self.replica_manager.replica_alter_log_dirs_manager)
 
     def close(self) -> None:
         self.replica_manager.shutdown(checkpoint_hw=False)

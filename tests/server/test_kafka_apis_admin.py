@@ -11,6 +11,7 @@ import pytest
 from kafka_py.common.errors import InvalidRequestException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
+from kafka_py.common.requests.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_partitions_request import CreatePartitionsRequest
 from kafka_py.common.requests.delete_records_request import DeleteRecordsRequest
@@ -57,6 +58,10 @@ class Worker:
     def delete_records(self, timeout: int, offsets: Any, done: Any) -> None:
         self.calls.append((timeout, offsets))
         done({tp: DeleteRecordsResponse.PartitionResponse(offset, Errors.NONE) for tp, offset in offsets.items()})
+
+    def alter_replica_log_dirs(self, partition_dirs: Any) -> Any:
+        self.calls.append(partition_dirs)
+        return dict.fromkeys(partition_dirs, Errors.NONE)
 
     def describe_log_dirs(self, partitions: Any) -> Any:
         self.calls.append(set(partitions))
@@ -179,6 +184,20 @@ def test_groups_have_no_configs(apis: Apis) -> None:
     assert response.configs()[group].error.error() is Errors.INVALID_REQUEST
     with pytest.raises(InvalidRequestException):
         apis.apis.admin._configs_authorization_api_error(None, group)  # type: ignore[arg-type]
+
+
+def test_replicas_move_to_other_directories(apis: Apis) -> None:
+    wanted = {T0: "/d", T1: "/e"}
+    response = apis.handle(AlterReplicaLogDirsRequest.Builder(wanted).build())
+    assert response.responses() == {T0: Errors.NONE, T1: Errors.NONE}
+    assert calls(apis) == [wanted]
+
+
+@pytest.mark.parametrize("refusing", [[Operation.Alter]], indirect=True)
+def test_replicas_do_not_move_for_everybody(refusing: Apis) -> None:
+    response = refusing.handle(AlterReplicaLogDirsRequest.Builder({T0: "/d"}).build())
+    assert response.responses() == {T0: Errors.CLUSTER_AUTHORIZATION_FAILED}
+    assert calls(refusing) == []
 
 
 def test_describe_log_dirs(apis: Apis) -> None:

@@ -197,6 +197,7 @@ def test_a_new_follower_cuts_what_the_leaders_epoch_does_not_have(pair: Pair) ->
     pair.thread.do_work()
     assert pair.end(pair.follower) == 2
     assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
+    assert pair.follower.movers.marked == [(FOLLOWER, TP, 1)], "a copy in the making is cut as well"
 
 
 @pytest.mark.ported(
@@ -445,6 +446,7 @@ def test_a_follower_ahead_of_the_leader_cuts(pair: Pair) -> None:
     ready_to_fetch(pair, 3)
     pair.thread.do_work()
     assert pair.end(pair.follower) == 0
+    assert pair.follower.movers.marked == [(FOLLOWER, TP, 0)], "a copy in the making is cut as well"
     assert pair.thread.partition_states[TP].fetch_offset == 0
     assert pair.thread.partition_states[TP].is_ready_for_fetch
 

@@ -578,7 +578,7 @@ def test_a_failed_log_directory_takes_its_partitions_offline(env: Env, tmp_path:
         manager.get_leader_replica_if_local(TP)
     with pytest.raises(KafkaStorageException):
         manager.get_replica_or_exception(TP)
-    assert manager.offline_replica_count.value() == 2
+    assert manager.metrics.gauges["OfflineReplicaCount"].value() == 2
 
 
 def test_the_controller_hears_of_a_failed_directory_when_zookeeper_is_back(
@@ -657,7 +657,7 @@ def test_lookups_of_what_is_there(env: Env, tmp_path: pathlib.Path) -> None:
     assert manager.get_log_dir(TP) == str(tmp_path)
     assert manager.get_magic(TP) == 2
     assert manager.get_log_end_offset(TP) == 1
-    assert manager.leader_count.value() == manager.partition_count.value() == 1
+    assert [manager.metrics.gauges[name].value() for name in ("LeaderCount", "PartitionCount")] == [1, 1]
 
 
 def test_epoch_end_offsets_and_their_errors(env: Env) -> None:

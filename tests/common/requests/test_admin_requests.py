@@ -8,6 +8,8 @@ from kafka_py.common.errors import InvalidRequestException
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.abstract_response import join_parts
 from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
+from kafka_py.common.requests.alter_replica_log_dirs_request import AlterReplicaLogDirsRequest
+from kafka_py.common.requests.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.create_partitions_request import CreatePartitionsRequest
 from kafka_py.common.requests.delete_records_request import DeleteRecordsRequest
@@ -126,6 +128,20 @@ def test_delete_records() -> None:
     again = DeleteRecordsResponse.parse(join_parts(response.to_parts(0)), 0)
     assert again.error_counts() == {Errors.INVALID_REQUEST: 2}
     assert again.throttle_time_ms == 4
+
+
+def test_alter_replica_log_dirs() -> None:
+    wanted = {T0: "/d", T1: "/e", TopicPartition("u", 3): "/d"}
+    builder = AlterReplicaLogDirsRequest.Builder(wanted)
+    read = AlterReplicaLogDirsRequest.parse(b"".join(builder.build().to_parts()), 0)
+    assert read.partition_dirs() == wanted
+    assert [log_dir.log_dir for log_dir in read.log_dirs] == ["/d", "/e"]
+    assert "AlterReplicaLogDirsRequest" in str(builder)
+    errors = {T0: Errors.NONE, T1: Errors.LOG_DIR_NOT_FOUND}
+    again = AlterReplicaLogDirsResponse.parse(join_parts(AlterReplicaLogDirsResponse.of(2, errors).to_parts(0)), 0)
+    assert (again.throttle_time_ms, again.responses()) == (2, errors)
+    assert again.error_counts() == {Errors.NONE: 1, Errors.LOG_DIR_NOT_FOUND: 1}
+    assert read.get_error_response(3, BAD).responses() == dict.fromkeys(wanted, Errors.INVALID_REQUEST)
 
 
 def test_describe_log_dirs() -> None:
