@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Sequence
 
+from tests.faults.clocks import has_compiler
 from tests.faults.nemesis import SINGLE, UNCLEAN, Scenario, plan_of
 from tests.faults.run import FaultRun
 
@@ -24,7 +25,8 @@ def main(arguments: Sequence[str]) -> int:
     given = options.parse_args(arguments)
     home = given.home or pathlib.Path(tempfile.mkdtemp(prefix="faults-"))
     home.mkdir(parents=True, exist_ok=True)
-    plan = plan_of(given.seed, given.faults, given.double, given.unclean)
+    kinds = [kind for kind in SINGLE if has_compiler() or kind != "clock step"]
+    plan = plan_of(given.seed, given.faults, double=given.double, unclean=given.unclean, kinds=kinds)
     if given.only:
         if unknown := set(given.only) - {*SINGLE, UNCLEAN}:
             options.error(f"no such kind: {', '.join(sorted(unknown))}")

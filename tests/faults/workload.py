@@ -33,6 +33,7 @@ TRANSACTION_TIMEOUT_S = 170
 END_TIMEOUT_S = 120
 _GIVE_UP_S = 8
 _ANEW_S = 0.3
+_STAYS_S = (4, 12)
 # A broker that hangs is left after a few seconds, not after a minute.
 _PATIENCE = {
     "socket.timeout.ms": 5000,
@@ -58,39 +59,43 @@ _KINDS: dict[str, dict[str, object]] = {
 
 
 class Acknowledged:
-    """When writes were accepted, by place: to see when they are again."""
+    """When writes were accepted, by place: whether they are again, and how long they were not."""
 
     def __init__(self, history: History) -> None:
         self._history = history
         self._changed = threading.Condition()
         self._since = 0.0
-        self._first: dict[Place, float] = {}
-        self.count = 0
+        self._accepted: set[Place] = set()
+        self._last = dict.fromkeys(PLACES, 0.0)
+        self._pause = 0.0
 
     def note(self, place: Place, tried: float, acked: float) -> None:
         with self._changed:
-            self.count += 1
-            if tried >= self._since and place not in self._first:
-                self._first[place] = acked
+            self._pause = max(self._pause, acked - self._last[place])
+            self._last[place] = acked
+            if tried >= self._since:
+                self._accepted.add(place)
                 self._changed.notify_all()
 
-    def begin(self) -> float:
-        """From now on is counted, and the time it is."""
+    def watch(self) -> None:
+        """From now on pauses count."""
+        with self._changed:
+            self._last = dict.fromkeys(PLACES, self._history.now())
+            self._pause = 0.0
+
+    def pause(self) -> float:
+        """The longest time since ``watch`` without a write that was accepted, of any place."""
+        with self._changed:
+            return max(self._pause, self._history.now() - min(self._last.values()))
+
+    def wait(self, timeout_s: float) -> None:
+        """Until a write to each place is accepted that is tried from now on. Raises TimeoutError."""
         with self._changed:
             self._since = self._history.now()
-            self._first = {}
-            return self._since
-
-    def wait(self, timeout_s: float) -> float | None:
-        """Until a write to each place was accepted that was tried since ``begin``: how long it took, if it came."""
-        with self._changed:
-            if not self._changed.wait_for(lambda: len(self._first) == len(PLACES), timeout_s):
-                return None
-            return max(self._first.values()) - self._since
-
-    def missing(self) -> list[str]:
-        with self._changed:
-            return [str(place) for place in PLACES if place not in self._first]
+            self._accepted.clear()
+            if not self._changed.wait_for(lambda: len(self._accepted) == len(PLACES), timeout_s):
+                missing = [str(place) for place in PLACES if place not in self._accepted]
+                raise TimeoutError(f"no write was accepted within {timeout_s:g} s by {', '.join(missing)}")
 
 
 class Client(threading.Thread):
@@ -285,22 +290,25 @@ class Reader(Client):
 
 
 class Member(Client):
-    """One of a group; what it has read it commits, twice a second, and waits for the answer."""
+    """One of a group; what it has read it commits, twice a second, and waits for the answer.
+
+    It leaves after some seconds and comes back, so that the others are told anew where to go on.
+    """
 
     def __init__(self, name: str, bootstrap: str, history: History) -> None:
         super().__init__(name, bootstrap, history)
         self._positions: dict[Place, int] = {}
-        self._lives = 0
+        self._rng = random.Random(name)
 
     def live(self) -> None:
-        self._lives += 1
         self._positions = {}
         patience = {"session.timeout.ms": 6000, "heartbeat.interval.ms": 500, "max.poll.interval.ms": 300_000}
         consumer = Consumer({**_reader_config(self._servers, COMMITTED, GROUP), **patience})
         consumer.subscribe([EVENTS, LEDGER], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked)
         try:
             committed_at = time.monotonic()
-            while not self._stopping.is_set():
+            leaves_at = committed_at + self._rng.uniform(*_STAYS_S)
+            while not self._stopping.is_set() and time.monotonic() < leaves_at:
                 for message in consumer.consume(500, 0.1):
                     if message.error() is None:
                         place = Place(str(message.topic()), _int(message.partition()))
