@@ -124,7 +124,9 @@ class Nemesis:
         self._acknowledged.watch()
         self._history.write("nemesis", "fault", kind=str(scenario))
         try:
-            done = [self._faults[kind]() for kind in scenario.kinds]
+            # ZooKeeper last: it says who leads
+            kinds = sorted(scenario.kinds, key=lambda kind: kind in _ZOOKEEPER_KINDS)
+            done = [self._faults[kind]() for kind in kinds]
             time.sleep(self._hold_s)
         finally:
             for _, heal in sorted(self._heals, key=lambda it: it[0]):
