@@ -19,6 +19,7 @@ from kafka_py.testing.cluster import Cluster
 from kafka_py.testing.links import ZOOKEEPER, End
 from kafka_py.testing.log_tail import KINDS as DAMAGES
 from kafka_py.zk.admin_zk_client import AdminZkClient
+from tests.faults.checker import Place
 from tests.faults.clocks import Clocks
 from tests.faults.history import History
 from tests.faults.workload import EVENTS, PLACES, Acknowledged
@@ -159,8 +160,8 @@ class Nemesis:
         with self._cluster.zookeeper_client() as client:
             return self._touch(client.get_leader_for_partition(place))
 
-    def _follower(self) -> int:
-        place = TopicPartition(*self._rng.choice(PLACES))
+    def _follower(self, places: Sequence[Place] = PLACES) -> int:
+        place = TopicPartition(*self._rng.choice(places))
         with self._cluster.zookeeper_client() as client:
             leader = client.get_leader_for_partition(place)
         return self._touch(self._rng.choice([broker.id for broker in self._cluster.brokers if broker.id != leader]))
@@ -285,9 +286,9 @@ class Nemesis:
 
     def _elect_uncleanly(self) -> str:
         """One falls behind while the others write on; these are killed, and it leads again what it did not know."""
-        behind = self._follower()
-        others = [broker.id for broker in self._cluster.brokers if broker.id != behind]
         mine = [place for place in PLACES if place.topic == EVENTS]
+        behind = self._follower(mine)
+        others = [broker.id for broker in self._cluster.brokers if broker.id != behind]
         since = self._history.now()
         self._cluster.hold_fetcher(behind)
         self._heal(LINKS, lambda: self._cluster.release_fetcher(behind))
@@ -300,8 +301,9 @@ class Nemesis:
             self._heal(START, lambda broker=broker: self._cluster.start_broker(broker))  # type: ignore[misc]
         for broker in others:
             self._cluster.await_forgotten(broker)
+        self._cluster.unclean_election(*led[0])  # it is the topic that is told that it may be
         for place in led:
-            self._cluster.unclean_election(*place)
+            self._cluster.await_leader(*place, behind)
             where = {"topic": place.topic, "partition": place.partition, "since": since}
             self._history.write("nemesis", "unclean", **where)
         with self._cluster.zookeeper_client() as client:
