@@ -36,7 +36,9 @@ def main(arguments: Sequence[str]) -> int:
     only = "".join(f" '{kind}'" for kind in given.only or ())
     print(f"--faults {given.faults} --seed {given.seed}{words}{' --only' + only if only else ''} in {home}", flush=True)
     try:
-        result = FaultRun(home, given.seed, lambda line: print(line, flush=True)).carry_out(plan)
+        # who is behind is to stay so: no controller may make it a leader meanwhile
+        properties = {"auto.leader.rebalance.enable": "false"} if given.unclean else {}
+        result = FaultRun(home, given.seed, lambda line: print(line, flush=True), properties).carry_out(plan)
     except BaseException:
         print(f"kept: {home}")
         raise

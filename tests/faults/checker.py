@@ -198,7 +198,10 @@ class Checker:
             plain = self._kinds[key.writer] == "plain"
             if times[key] > 1 and (not plain or write.was_sent_once):
                 self._found("duplicate", f"{key} of an {self._kinds[key.writer]} producer, {times[key]} times")
-            if write.acked is None or self._may_be_lost(place, write.acked):
+            if write.acked is None:
+                continue
+            if self._may_be_lost(place, write.acked):
+                self.counts["lost by unclean elections"] += times[key] == 0
                 continue
             if times[key] == 0:
                 self._found("lost", f"{key}, acknowledged at {write.acked} with offset {write.offset}")

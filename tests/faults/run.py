@@ -9,7 +9,7 @@ import signal
 import statistics
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NamedTuple
 
 from kafka_py.testing.cluster import Cluster
@@ -70,12 +70,15 @@ class Result(NamedTuple):
 class FaultRun:
     """One cluster in a directory; ``history.jsonl`` there tells everything."""
 
-    def __init__(self, home: pathlib.Path, seed: int, say: Callable[[str], None]) -> None:
+    def __init__(
+        self, home: pathlib.Path, seed: int, say: Callable[[str], None], properties: Mapping[str, str] | None = None
+    ) -> None:
         self._home = home
         self._seed = seed
         self._say = say
         self._began = time.monotonic()
-        self.cluster = Cluster(BROKERS, home=home / "cluster", properties=PROPERTIES, log_dirs=2)
+        known = {**PROPERTIES, **(properties or {})}
+        self.cluster = Cluster(BROKERS, home=home / "cluster", properties=known, log_dirs=2)
 
     def carry_out(self, plan: Sequence[Scenario]) -> Result:
         """Raises TimeoutError or RuntimeError when the cluster does not become well again, or a client does not end."""

@@ -423,12 +423,21 @@ class Workload:
     def _ends(self) -> dict[Place, int]:
         consumer = Consumer(_reader_config(self._servers, UNCOMMITTED, "unused"))
         try:
-            return {
-                place: consumer.get_watermark_offsets(TopicPartition(*place), timeout=30, cached=False)[1]
-                for place in PLACES
-            }
+            return {place: self._end_of(consumer, place) for place in PLACES}
         finally:
             consumer.close()
+
+    @staticmethod
+    def _end_of(consumer: Consumer, place: Place) -> int:
+        """A leader that has just begun says OFFSET_NOT_AVAILABLE; that may not last."""
+        deadline = time.monotonic() + END_TIMEOUT_S
+        while True:
+            try:
+                return int(consumer.get_watermark_offsets(TopicPartition(*place), timeout=30, cached=False)[1])
+            except KafkaException:
+                if time.monotonic() > deadline:
+                    raise
+                time.sleep(0.2)
 
     def _fetch_committed(self) -> None:
         consumer = Consumer(_reader_config(self._servers, UNCOMMITTED, GROUP))
