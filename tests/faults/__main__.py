@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import faulthandler
 import pathlib
 import shutil
 import sys
@@ -12,6 +13,15 @@ from collections.abc import Sequence
 from tests.faults.clocks import has_compiler
 from tests.faults.nemesis import SINGLE, UNCLEAN, Scenario, plan_of
 from tests.faults.run import FaultRun
+
+# A scenario waits twice for two minutes at most, the end for five times as much.
+_HANGS_S = 900
+
+
+def _say(line: str) -> None:
+    """And expect another within some minutes: a client that hangs holds up all."""
+    faulthandler.dump_traceback_later(_HANGS_S, exit=True)
+    print(line, flush=True)
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -34,11 +44,11 @@ def main(arguments: Sequence[str]) -> int:
         plan = [Scenario((kind,), f"{given.seed}/{number}") for number, kind in enumerate(turns)]
     words = "".join(f" --{name}" for name in ("double", "unclean") if getattr(given, name))
     only = "".join(f" '{kind}'" for kind in given.only or ())
-    print(f"--faults {given.faults} --seed {given.seed}{words}{' --only' + only if only else ''} in {home}", flush=True)
+    _say(f"--faults {given.faults} --seed {given.seed}{words}{' --only' + only if only else ''} in {home}")
     try:
         # who is behind is to stay so: no controller may make it a leader meanwhile
         properties = {"auto.leader.rebalance.enable": "false"} if given.unclean else {}
-        result = FaultRun(home, given.seed, lambda line: print(line, flush=True), properties).carry_out(plan)
+        result = FaultRun(home, given.seed, _say, properties).carry_out(plan)
     except BaseException:
         print(f"kept: {home}")
         raise

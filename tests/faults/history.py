@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import queue
 import threading
 import time
 import zlib
@@ -51,26 +52,37 @@ class Value(NamedTuple):
 
 
 class History:
-    """Events are written as they come, by any thread, and read when all is over."""
+    """Events are written as they come, by any thread, and read when all is over.
+
+    They go through a queue: whoever calls back from inside of a client may be interrupted by another event of its own.
+    """
 
     def __init__(self, path: pathlib.Path) -> None:
         self.path = path
-        self._lock = threading.Lock()
-        self._file = path.open("w")
+        self._events: queue.SimpleQueue[Event | None] = queue.SimpleQueue()
         self._began = time.monotonic()
+        self._thread = threading.Thread(name="fault-history", target=self._write_all, daemon=True)
+        self._thread.start()
 
     def now(self) -> float:
         return round(time.monotonic() - self._began, 6)
 
     def write(self, who: str, what: str, **more: Any) -> float:
         """Note an event; the time it was given."""
-        with self._lock:
-            at = self.now()
-            self._file.write(json.dumps({"at": at, "who": who, "what": what, **more}, separators=(",", ":")) + "\n")
+        at = self.now()
+        self._events.put({"at": at, "who": who, "what": what, **more})
         return at
 
     def close(self) -> None:
-        self._file.close()
+        """Once more does nothing."""
+        if self._thread.is_alive():
+            self._events.put(None)
+            self._thread.join()
+
+    def _write_all(self) -> None:
+        with self.path.open("w") as file:
+            while (event := self._events.get()) is not None:
+                file.write(json.dumps(event, separators=(",", ":")) + "\n")
 
 
 def read_history(path: pathlib.Path) -> Iterator[Event]:
