@@ -316,7 +316,9 @@ class LogDirEventNotification(OnController):
             broker_ids = controller.zk_client.get_broker_ids_from_log_dir_events(sequence_numbers)
             controller.on_broker_log_dir_failure(broker_ids)
         finally:
-            controller.zk_client.delete_log_dir_event_notifications(sequence_numbers)
+            controller.zk_client.delete_log_dir_event_notifications(
+                sequence_numbers, controller.controller_context.epoch_zk_version
+            )
 
 
 class PartitionModifications(OnController):
@@ -364,11 +366,11 @@ class TopicDeletion(OnController):
             unknown = topics - context.all_topics
         if unknown:
             controller.warn("Ignoring request to delete non-existing topics %s", ",".join(sorted(unknown)))
-            controller.zk_client.delete_topic_deletions(sorted(unknown))
+            controller.zk_client.delete_topic_deletions(sorted(unknown), context.epoch_zk_version)
         topics -= unknown
         if not controller.config.delete_topic_enable:
             controller.info("Removing %s since delete topic is disabled", topics)
-            controller.zk_client.delete_topic_deletions(sorted(topics))
+            controller.zk_client.delete_topic_deletions(sorted(topics), context.epoch_zk_version)
         elif topics:
             controller.info("Starting topic deletion for topics %s", ",".join(sorted(topics)))
             being_reassigned = {tp.topic for tp in context.partitions_being_reassigned}
@@ -445,7 +447,9 @@ class IsrChangeNotification(OnController):
                 controller._update_leader_and_isr_cache(partitions)
                 self._process_update_notifications(set(partitions))
         finally:
-            controller.zk_client.delete_isr_change_notifications(sequence_numbers)
+            controller.zk_client.delete_isr_change_notifications(
+                sequence_numbers, controller.controller_context.epoch_zk_version
+            )
 
     def _process_update_notifications(self, partitions: set[TopicPartition]) -> None:
         live = sorted(self.controller.controller_context.live_or_shutting_down_broker_ids)
@@ -487,11 +491,7 @@ class ControllerChange(OnController):
     state = ControllerState.ControllerChange
 
     def process(self) -> None:
-        controller = self.controller
-        was_active = controller.is_active
-        controller.zk_client.register_znode_change_handler_and_check_existence(controller.controller_change_handler)
-        controller.active_controller_id = controller._controller_in_zk()
-        controller.resign_if_no_longer_active(was_active)
+        self.controller.maybe_resign()
 
 
 class Reelect(ControllerChange):

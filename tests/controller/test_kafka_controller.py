@@ -202,8 +202,8 @@ class TestTopicDeletion:
         zk.create_delete_topic_path("t")
         delete = zk.delete_topic_znode
 
-        def delete_and_create(name: str) -> None:
-            delete(name)
+        def delete_and_create(name: str, epoch_zk_version: int) -> None:
+            delete(name, epoch_zk_version)
             zk.set_or_create_entity_configs("topics", name, {"cleanup.policy": "compact"})
             zk.create_topic_assignment(name, {})
 
@@ -371,7 +371,8 @@ class TestManyPartitions:
             self.create(controller, zk, f"t{n}")
             counts.append(dict(requests))
         assert all(count == counts[0] for count in counts)
-        assert counts[0]["CreateRequest"] == 1 + 1 + 2 * self.SIZE, "topic, partitions, and two for each of them"
+        assert counts[0]["CreateRequest"] == 1, "the topic, which is not the controller's work"
+        assert counts[0]["MultiRequest"] == 1 + 2 * self.SIZE, "partitions, and two for each of them"
         updates = [request for request in told if isinstance(request, UpdateMetadataRequest.Builder)]
         assert all(len(request._partition_states) == self.SIZE for request in updates)
 
