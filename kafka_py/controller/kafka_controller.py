@@ -120,6 +120,7 @@ class KafkaController(KafkaMetricsGroup):
             self.controller_context.stats.rate_and_time_metrics,
             lambda event: self._update_metrics(),
             self.maybe_resign,
+            time,
         )
         self.topic_deletion_manager = TopicDeletionManager(self, self.event_manager, zk_client)  # thread: event
         self.broker_request_batch = ControllerBrokerRequestBatch(self, self.state_change_logger)  # thread: event

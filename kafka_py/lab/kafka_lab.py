@@ -73,6 +73,9 @@ def parse(args: Sequence[str]) -> argparse.Namespace:
     parser.add_argument(
         "--override", action="append", default=[], type=key_and_value, metavar="KEY=VALUE", help="of all brokers"
     )
+    parser.add_argument(
+        "--sidebyside", type=pathlib.Path, metavar="DIR", help="a site of kafka-sidebyside, to which sources lead"
+    )
     parser.add_argument("--once", action="store_true", help="end after the round trip instead of staying up")
     return parser.parse_args(args)
 
@@ -133,6 +136,8 @@ class KafkaLab:
             "group.initial.rebalance.delay.ms": "0",
             **dict(options.override),
         }
+        if options.sidebyside is not None:
+            properties["kafka.py.xray.sidebyside"] = str(options.sidebyside.resolve())
         with Cluster(options.brokers, port=options.port, zookeeper=options.zookeeper, properties=properties) as cluster:
             took = (self._time.milliseconds() - began) / 1000
             say(f"ZooKeeper at {cluster.zookeeper_connect}, brokers at {cluster.bootstrap_servers} ({took:.1f} s).")

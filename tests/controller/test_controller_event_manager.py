@@ -8,6 +8,7 @@ from kafka_py.common.errors import ControllerMovedException
 from kafka_py.controller.controller_context import ControllerStats
 from kafka_py.controller.controller_event_manager import ControllerEvent, ControllerEventManager
 from kafka_py.controller.controller_state import ControllerState
+from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.concurrent import CountDownLatch
 
 
@@ -71,6 +72,17 @@ def test_who_is_controller_is_asked_again_when_an_event_finds_that_the_controlle
     assert done.await_(5_000)
     manager.close()
     assert asked == ["who is it"]
+
+
+def test_what_waits_can_be_looked_at() -> None:
+    time = MockTime()
+    manager = ControllerEventManager(0, ControllerStats().rate_and_time_metrics, lambda event: None, lambda: None, time)
+    first, second = Event(ControllerState.TopicChange), Event(ControllerState.IsrChange)
+    manager.put(first)
+    time.sleep(30)
+    manager.put(second)
+    time.sleep(5)
+    assert manager.waiting() == [(first, 35), (second, 5)]
 
 
 def test_clear_and_put_forgets_what_was_queued() -> None:
