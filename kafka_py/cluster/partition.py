@@ -449,9 +449,10 @@ class Partition(KafkaMetricsGroup):
         correlation_id: int,
         offset_checkpoints: LazyOffsetCheckpoints | None = None,
     ) -> bool:
-        """Follow the leader named by the controller; False if it is the same leader as before.
+        """Follow the leader named by the controller; False if it is the same leader as before, in the same epoch.
 
-        True as well when an epoch was missed: another may have led in it, to whose log the leader has cut its own.
+        In another epoch another may have led meanwhile, to whose log the leader has cut its own; and the requests of
+        followers bear the epoch (KIP-320).
         """
         with self.leader_isr_update_lock.write_lock():
             base_state = partition_state_info.base_partition_state
@@ -464,7 +465,7 @@ class Partition(KafkaMetricsGroup):
             for removed in {r.broker_id for r in self.assigned_replicas()} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self._in_sync_replicas = frozenset()
-            same_leader = old_leader == base_state.leader and base_state.leader_epoch <= self._leader_epoch + 1
+            same_leader = old_leader == base_state.leader and base_state.leader_epoch == self._leader_epoch
             self._leader_epoch = base_state.leader_epoch
             self._zk_version = base_state.zk_version
             self.leader_replica_id_opt = base_state.leader

@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kafka_py.common.errors import (
     CorruptRecordException,
+    FencedLeaderEpochException,
     IllegalStateException,
     KafkaStorageException,
     NotLeaderForPartitionException,
+    UnknownLeaderEpochException,
     UnknownTopicOrPartitionException,
 )
 from kafka_py.common.protocol.errors import Errors
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from kafka_py.server.abstract_fetcher_manager import FailedPartitions
 
 R = TypeVar("R")
+_NO_EPOCHS: Mapping[TopicPartition, int] = {}
 
 
 class ClientIdTopicPartition(NamedTuple):
@@ -149,16 +152,25 @@ class PartitionFetchState:
     """Where a partition stands: truncating its log, delayed after an error, or ready for the next Fetch.
 
     Mirrors: kafka.server.PartitionFetchState
-    Differs: a due time by the thread's clock in place of a DelayedItem, which reads the system's
+    Differs: a due time by the thread's clock in place of a DelayedItem, which reads the system's; the epoch of the
+        leader that is followed, as from 2.1 on (KIP-320), -1 where it does not matter
     Left out: toString -- `__repr__`
     """
 
-    __slots__ = ("_due_ms", "_time", "fetch_offset", "truncating_log")
+    __slots__ = ("_due_ms", "_time", "current_leader_epoch", "fetch_offset", "truncating_log")
 
-    def __init__(self, time: Time, fetch_offset: int, delay_ms: int = 0, truncating_log: bool = False) -> None:
+    def __init__(
+        self,
+        time: Time,
+        fetch_offset: int,
+        delay_ms: int = 0,
+        truncating_log: bool = False,
+        current_leader_epoch: int = -1,
+    ) -> None:
         self._time = time
         self.fetch_offset = fetch_offset
         self.truncating_log = truncating_log
+        self.current_leader_epoch = current_leader_epoch
         self._due_ms = time.milliseconds() + delay_ms if delay_ms > 0 else 0
 
     @property
@@ -183,7 +195,9 @@ class PartitionFetchState:
 
     def with_offset(self, fetch_offset: int, truncating_log: bool) -> PartitionFetchState:
         """The same delay with another offset and phase."""
-        return PartitionFetchState(self._time, fetch_offset, self.remaining_delay_ms, truncating_log)
+        return PartitionFetchState(
+            self._time, fetch_offset, self.remaining_delay_ms, truncating_log, self.current_leader_epoch
+        )
 
     def __repr__(self) -> str:
         return (
@@ -202,6 +216,8 @@ class _FetchRequest(Protocol):
     def is_empty(self) -> bool: ...
 
     def offset(self, topic_partition: TopicPartition) -> int: ...
+
+    def current_leader_epoch(self, topic_partition: TopicPartition) -> int: ...
 
 
 class _PartitionData(Protocol):
@@ -257,7 +273,8 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         1.1.1 the first such error ends the thread. An answer about epochs or offsets counts only for the fetch state
         that it was asked for, as with KAFKA-7395 (in 2.1): a partition that was taken away and given back meanwhile
         has another. `handle_offset_out_of_range` does what is common to all fetchers (handleOutOfRangeError since 2.1);
-        the subclass asks for the leader's offsets and truncates.
+        the subclass asks for the leader's offsets and truncates. A partition knows the epoch in which it follows, and
+        is given up until the next LeaderAndIsr when its leader says that this epoch is over (KIP-320, in 2.1).
     """
 
     def __init__(
@@ -412,6 +429,11 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                         continue
                     if partition_data.error is Errors.OFFSET_OUT_OF_RANGE:
                         out_of_range.append((topic_partition, state))
+                    elif partition_data.error is Errors.FENCED_LEADER_EPOCH:
+                        if self.on_partition_fenced(
+                            topic_partition, fetch_request.current_leader_epoch(topic_partition)
+                        ):
+                            partitions_with_error.add(topic_partition)
                     elif not self._process_one(topic_partition, state, partition_data):
                         partitions_with_error.add(topic_partition)
         for topic_partition, state in out_of_range:
@@ -426,7 +448,14 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         error = partition_data.error
         if error is Errors.NONE:
             return self._process_records(tp, state, partition_data)
-        if error is Errors.NOT_LEADER_FOR_PARTITION:
+        if error is Errors.UNKNOWN_LEADER_EPOCH:
+            self.debug(
+                "Remote broker has a smaller leader epoch for partition %s than this replica's current leader epoch of "
+                "%d.",
+                tp,
+                state.current_leader_epoch,
+            )
+        elif error is Errors.NOT_LEADER_FOR_PARTITION:
             self.info(
                 "Remote broker is not the leader for partition %s, which could indicate that the partition is being "
                 "moved",
@@ -436,6 +465,31 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
             self.error("Error for partition %s at offset %d", tp, state.fetch_offset, exc=partition_data.exception)
         return False
 
+    def on_partition_fenced(self, tp: TopicPartition, request_epoch: int) -> bool:
+        """The leader is in a later epoch than the request: True if the partition is as well by now, to ask again.
+
+        Else the partition is given up; the LeaderAndIsr of the later epoch, which is on its way, brings it back.
+        """
+        with self._partition_map_lock:
+            state = self.partition_states.get(tp)
+            if state is None:
+                return False
+            if state.current_leader_epoch == request_epoch:
+                self.info(
+                    "Partition %s has an older epoch (%d) than the current leader. Will await the new LeaderAndIsr "
+                    "state before resuming fetching.",
+                    tp,
+                    request_epoch,
+                )
+                self.mark_partition_failed(tp)
+                return False
+            self.info(
+                "Partition %s has an new epoch (%d) than the current leader. retry the partition later",
+                tp,
+                state.current_leader_epoch,
+            )
+            return True
+
     def handle_offset_out_of_range(self, tp: TopicPartition, state: PartitionFetchState) -> bool:
         """Find a new fetch offset by asking the leader, which may take long: no lock is held; False if it failed."""
         try:
@@ -444,8 +498,10 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 if self.partition_states.get(tp) is not state:
                     return True  # removed, or added again, while the leader was asked
                 new_offset = self.truncate_to_offsets_of_leader(tp, leader)
-                self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
-        except (UnknownTopicOrPartitionException, NotLeaderForPartitionException) as e:
+                self._update_and_move_to_end(tp, state.with_offset(new_offset, False))
+        except FencedLeaderEpochException:
+            return not self.on_partition_fenced(tp, state.current_leader_epoch)
+        except (UnknownTopicOrPartitionException, UnknownLeaderEpochException, NotLeaderForPartitionException) as e:
             self.info("Could not fetch offset for %s due to error: %s", tp, e)
             return False
         except Exception as e:  # noqa: BLE001  the leader may have changed: ask again later
@@ -474,7 +530,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
             valid_bytes = records.valid_bytes()
             # a thread that copies between log directories may be done with the partition now
             if valid_bytes > 0 and tp in self.partition_states:
-                self._update_and_move_to_end(tp, PartitionFetchState(self._time, new_offset))
+                self._update_and_move_to_end(tp, state.with_offset(new_offset, False))
                 self.fetcher_stats.byte_rate.mark(valid_bytes)
         except CorruptRecordException as e:
             # It must not stop the other partitions; and if the leader was in the middle of a truncation or a write,
@@ -520,7 +576,11 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 )
             self._partition_map_cond.signal_all()
 
-    def add_partitions(self, initial_fetch_offsets: Mapping[TopicPartition, int]) -> None:
+    def add_partitions(
+        self,
+        initial_fetch_offsets: Mapping[TopicPartition, int],
+        leader_epochs: Mapping[TopicPartition, int] = _NO_EPOCHS,
+    ) -> None:
         """Fetch these too, unless they are fetched already; an offset below 0 is found by asking the leader."""
         asked = {tp: self.fetch_offsets_from_leader(tp) for tp, offset in initial_fetch_offsets.items() if offset < 0}
         with self._partition_map_lock:
@@ -529,7 +589,12 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 if tp not in states:
                     if tp in asked:
                         offset = self.truncate_to_offsets_of_leader(tp, asked[tp])
-                    states[tp] = PartitionFetchState(self._time, offset, truncating_log=self._include_log_truncation)
+                    states[tp] = PartitionFetchState(
+                        self._time,
+                        offset,
+                        truncating_log=self._include_log_truncation,
+                        current_leader_epoch=leader_epochs.get(tp, -1),
+                    )
             self.partition_states = _grouped_by_topic(states)
             self._partition_map_cond.signal_all()
 
@@ -549,7 +614,10 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 state = self.partition_states.get(tp)
                 if state is not None and not state.is_delayed:
                     self._update_and_move_to_end(
-                        tp, PartitionFetchState(self._time, state.fetch_offset, delay, state.truncating_log)
+                        tp,
+                        PartitionFetchState(
+                            self._time, state.fetch_offset, delay, state.truncating_log, state.current_leader_epoch
+                        ),
                     )
             self._partition_map_cond.signal_all()
 
@@ -569,7 +637,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         """The partitions with their offsets, as add_fetcher_for_partitions takes them."""
         with self._partition_map_lock:
             return {
-                tp: BrokerAndInitialOffset(self.source_broker, state.fetch_offset)
+                tp: BrokerAndInitialOffset(self.source_broker, state.fetch_offset, state.current_leader_epoch)
                 for tp, state in self.partition_states.items()
             }
 

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from kafka_py.api.api_version import ApiVersion
 from kafka_py.clients.client_response import ClientResponse
 from kafka_py.cluster.broker_end_point import BrokerEndPoint
 from kafka_py.common.errors import KafkaStorageException
@@ -54,6 +55,7 @@ class Link(BlockingSend):
         self.fail: Exception | None = None
         self.override: dict[TopicPartition, EpochEndOffset] = {}
         self.error: Errors | None = None
+        self.list_offsets_error = Errors.NONE
         self.meanwhile: dict[type[AbstractRequest], Callable[[], object]] = {}
         self.closing = self.closed = 0
 
@@ -68,8 +70,9 @@ class Link(BlockingSend):
             response = self._fetch(request)
         elif isinstance(request, OffsetsForLeaderEpochRequest):
             asked = request.epochs_by_topic_partition()
+            current = None if request.version() == 0 else request.current_leader_epochs()
             response = OffsetsForLeaderEpochResponse(
-                self.leader.replica_manager.last_offset_for_leader_epoch(asked) | self.override
+                self.leader.replica_manager.last_offset_for_leader_epoch(asked, current) | self.override
             )
         else:
             assert isinstance(request, ListOffsetRequest)
@@ -83,7 +86,7 @@ class Link(BlockingSend):
     def _offset(self, tp: TopicPartition, at: int) -> ListOffsetResponse.PartitionData:
         replica = self.leader.replica_manager.get_leader_replica_if_local(tp)
         offset = replica.log_end_offset.message_offset if at == -1 else replica.log_start_offset
-        return ListOffsetResponse.PartitionData(Errors.NONE, -1, offset)
+        return ListOffsetResponse.PartitionData(self.list_offsets_error, -1, offset)
 
     def _fetch(self, request: FetchRequest) -> FetchResponse:
         context = self.fetch_manager.new_context(request.metadata(), request.fetch_data(), request.to_forget(), True)
@@ -156,6 +159,11 @@ class Pair:
         self.threads.append(thread)
         return thread
 
+    def speak(self, protocol: str) -> None:
+        """Follow by another version of the inter-broker protocol."""
+        self.follower.config.inter_broker_protocol_version = ApiVersion.apply(protocol)
+        self.thread = self.new_thread()
+
     def assign(self, tp: TopicPartition = TP, epoch: int = 1, fetch: bool = True) -> None:
         replicas = [LEADER, FOLLOWER]
         state = partition_state(LEADER, epoch, replicas, replicas)
@@ -164,7 +172,7 @@ class Pair:
         follower.make_follower(0, state, 0)
         if fetch:
             replica = follower.get_replica_or_exception()
-            self.thread.add_partitions({tp: replica.high_watermark.message_offset})
+            self.thread.add_partitions({tp: replica.high_watermark.message_offset}, {tp: epoch})
 
     def end(self, env: Env, tp: TopicPartition = TP) -> int:
         return env.replica_manager.get_replica_or_exception(tp).log_end_offset.message_offset
@@ -254,7 +262,11 @@ def in_common(pair: Pair, *values: bytes) -> None:
         lead_alone(env, broker_id, 0, *values)
 
 
-def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_has_their_offsets(pair: Pair) -> None:
+@pytest.mark.parametrize("protocol", ["1.1", "2.0", "2.5"])
+def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_has_their_offsets(
+    pair: Pair, protocol: str
+) -> None:
+    pair.speak(protocol)
     in_common(pair, b"a")
     lead_alone(pair.leader, LEADER, 0, b"b")  # not yet fetched when the follower was elected
     lead_alone(pair.follower, FOLLOWER, 1, b"c")  # not yet fetched when the leader was elected again
@@ -265,7 +277,9 @@ def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_
     assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
 
 
-def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair) -> None:
+@pytest.mark.parametrize("protocol", ["1.1", "2.0", "2.5"])
+def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair, protocol: str) -> None:
+    pair.speak(protocol)
     in_common(pair, b"a", b"b")
     lead_alone(pair.leader, LEADER, 2, b"c", b"d", b"e")
     for epoch, value in ((1, b"x"), (3, b"y"), (4, b"z")):
@@ -280,7 +294,9 @@ def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair) -
 def test_an_epoch_in_common_is_kept_whole(pair: Pair) -> None:
     pair.assign(epoch=0)
     pair.leader.append(TP, records(b"a"), acks=1)
-    pair.assign(epoch=1, fetch=False)
+    pair.thread.do_work()
+    pair.thread.remove_partitions([TP])
+    pair.assign(epoch=1)
     pair.leader.append(TP, records(b"b"), acks=1)
     for _ in range(3):
         pair.thread.do_work()
@@ -340,10 +356,7 @@ def test_a_lost_connection_is_tried_again(pair: Pair) -> None:
 
 @pytest.mark.ported("ReplicaFetcherThreadTest.shouldNotIssueLeaderEpochRequestIfInterbrokerVersionBelow11")
 def test_an_old_protocol_cuts_at_the_high_watermark_and_fetches_without_a_session(pair: Pair) -> None:
-    from kafka_py.api.api_version import ApiVersion
-
-    pair.follower.config.inter_broker_protocol_version = ApiVersion.apply("0.10.0")
-    pair.thread = pair.new_thread()
+    pair.speak("0.10.0")
     pair.assign()
     pair.leader.append(TP, records(b"a"), acks=1)
     pair.thread.do_work()

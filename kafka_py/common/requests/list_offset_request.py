@@ -85,6 +85,7 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
             offset_data: dict[TopicPartition, ListOffsetRequest.PartitionData] | None = None
             self._offset_data = offset_data  # thread: its maker
             self._partition_timestamps: dict[TopicPartition, int] | None = None  # thread: its maker
+            self._current_leader_epochs: Mapping[TopicPartition, int] = {}  # thread: its maker
 
         @staticmethod
         def for_replica(allowed_version: int, replica_id: int) -> ListOffsetRequest.Builder:
@@ -111,9 +112,14 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
             self._offset_data = offset_data
             return self
 
-        def set_target_times(self, partition_timestamps: dict[TopicPartition, int]) -> ListOffsetRequest.Builder:
-            """What to ask from version 1 on."""
+        def set_target_times(
+            self,
+            partition_timestamps: dict[TopicPartition, int],
+            current_leader_epochs: Mapping[TopicPartition, int] | None = None,
+        ) -> ListOffsetRequest.Builder:
+            """What to ask from version 1 on; from version 4 on the epochs are told in which the asker follows."""
             self._partition_timestamps = partition_timestamps
+            self._current_leader_epochs = {} if current_leader_epochs is None else current_leader_epochs
             return self
 
         def build(self, version: int | None = None) -> ListOffsetRequest:
@@ -136,7 +142,12 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
                         topic=topic,
                         partitions=[
                             ListOffsetRequest.Topic.Partition(
-                                partition=partition, timestamp=data.timestamp, max_num_offsets=data.max_num_offsets
+                                partition=partition,
+                                current_leader_epoch=self._current_leader_epochs.get(
+                                    TopicPartition(topic, partition), -1
+                                ),
+                                timestamp=data.timestamp,
+                                max_num_offsets=data.max_num_offsets,
                             )
                             for partition, data in partitions.items()
                         ],

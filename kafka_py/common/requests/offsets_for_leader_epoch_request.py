@@ -44,14 +44,34 @@ class OffsetsForLeaderEpochRequest(RequestMessage, key=ApiKeys.OFFSET_FOR_LEADER
     topics: list[Topic] = field(ListOf(Topic))
 
     class Builder(AbstractRequest.Builder):
-        """Collects partitions; asks as followers of 1.1.1 do, in version 0.
+        """Collects partitions; without for_follower asks as followers of 1.1.1 do, in version 0.
 
         Mirrors: org.apache.kafka.common.requests.OffsetsForLeaderEpochRequest.Builder
         """
 
-        def __init__(self, epochs_by_partition: dict[TopicPartition, int] | None = None) -> None:
-            super().__init__(ApiKeys.OFFSET_FOR_LEADER_EPOCH, 0, 0)
+        def __init__(
+            self,
+            epochs_by_partition: dict[TopicPartition, int] | None = None,
+            version: int = 0,
+            current_leader_epochs: Mapping[TopicPartition, int] | None = None,
+            replica_id: int = -2,
+        ) -> None:
+            super().__init__(ApiKeys.OFFSET_FOR_LEADER_EPOCH, version, version)
             self._epochs_by_partition = {} if epochs_by_partition is None else epochs_by_partition
+            self._current_leader_epochs = (
+                {} if current_leader_epochs is None else current_leader_epochs
+            )  # thread: its maker
+            self._replica_id = replica_id
+
+        @staticmethod
+        def for_follower(
+            version: int,
+            epochs_by_partition: dict[TopicPartition, int],
+            current_leader_epochs: Mapping[TopicPartition, int],
+            replica_id: int,
+        ) -> OffsetsForLeaderEpochRequest.Builder:
+            """A follower's question, at the version that the inter-broker protocol says."""
+            return OffsetsForLeaderEpochRequest.Builder(epochs_by_partition, version, current_leader_epochs, replica_id)
 
         def add(self, topic_partition: TopicPartition, epoch: int) -> OffsetsForLeaderEpochRequest.Builder:
             """Ask for one more partition."""
@@ -60,14 +80,24 @@ class OffsetsForLeaderEpochRequest(RequestMessage, key=ApiKeys.OFFSET_FOR_LEADER
 
         def build(self, version: int | None = None) -> OffsetsForLeaderEpochRequest:
             topic_class = OffsetsForLeaderEpochRequest.Topic
+            current = self._current_leader_epochs
             topics = [
                 topic_class(
                     topic=topic,
-                    partitions=[topic_class.Partition(partition=p, leader_epoch=epoch) for p, epoch in epochs.items()],
+                    partitions=[
+                        topic_class.Partition(
+                            partition=p,
+                            current_leader_epoch=current.get(TopicPartition(topic, p), -1),
+                            leader_epoch=epoch,
+                        )
+                        for p, epoch in epochs.items()
+                    ],
                 )
                 for topic, epochs in group_data_by_topic(self._epochs_by_partition).items()
             ]
-            return OffsetsForLeaderEpochRequest(version=self._version_or_latest(version), topics=topics)
+            return OffsetsForLeaderEpochRequest(
+                version=self._version_or_latest(version), replica_id=self._replica_id, topics=topics
+            )
 
         def __str__(self) -> str:
             return f"(type=OffsetForLeaderEpochRequest, epochsByTopic={self._epochs_by_partition})"
