@@ -102,6 +102,7 @@ class KafkaController(KafkaMetricsGroup):
         initial_broker_info: BrokerInfo,
         token_manager: Any,
         thread_name_prefix: str | None = None,
+        initial_broker_epoch: int = -1,
     ) -> None:
         self.config = config
         self.zk_client = zk_client
@@ -111,6 +112,8 @@ class KafkaController(KafkaMetricsGroup):
         self._thread_name_prefix = thread_name_prefix
         self.log_ident = f"[Controller id={config.broker_id}] "
         self.broker_info = initial_broker_info  # volatile: the thread that changes listeners
+        # of this broker's registration [2.2]: what a controller means for a life of it before has a lower one
+        self.broker_epoch = initial_broker_epoch  # volatile: controller-event-thread
         self.state_change_logger = StateChangeLogger(config.broker_id, in_controller_context=True)
         self.controller_context = ControllerContext()  # thread: event
         # Its own scheduler: started and stopped with the term of office, not with the broker.
@@ -190,14 +193,18 @@ class KafkaController(KafkaMetricsGroup):
         self._on_controller_resignation()
 
     def controlled_shutdown(
-        self, id: int, controlled_shutdown_callback: Callable[[set[TopicPartition] | Exception], None]
+        self,
+        id: int,
+        broker_epoch: int,
+        controlled_shutdown_callback: Callable[[set[TopicPartition] | Exception], None],
     ) -> None:
         """Move leadership off a broker that wants to stop.
 
         The callback gets the partitions the broker still leads, or the exception that stopped the move
-        (ControllerMovedException when this broker is not the controller). It runs on the event thread.
+        (ControllerMovedException when this broker is not the controller, StaleBrokerEpochException when the request is
+        of a life of the broker that is over; an epoch of -1 is of any). It runs on the event thread.
         """
-        self.event_manager.put(self.ControlledShutdown(self, id, controlled_shutdown_callback))
+        self.event_manager.put(self.ControlledShutdown(self, id, broker_epoch, controlled_shutdown_callback))
 
     def update_broker_info(self, new_broker_info: BrokerInfo) -> None:
         self.broker_info = new_broker_info

@@ -12,7 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, cast
 
-from kafka_py.common.errors import BrokerNotAvailableException, ControllerMovedException, IllegalStateException
+from kafka_py.common.errors import (
+    BrokerNotAvailableException,
+    ControllerMovedException,
+    IllegalStateException,
+    StaleBrokerEpochException,
+)
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.controller.controller_context import PartitionAndReplica
 from kafka_py.controller.controller_event_manager import ControllerEvent
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.controller.kafka_controller import KafkaController
 
+UNKNOWN_BROKER_EPOCH = -1  # AbstractControlRequest.UNKNOWN_BROKER_EPOCH: of a broker that does not know of epochs
 ControlledShutdownCallback = Callable[["set[TopicPartition] | Exception"], None]
 
 
@@ -62,10 +68,15 @@ class ControlledShutdown(OnController):
     state = ControllerState.ControlledShutdown
 
     def __init__(
-        self, controller: KafkaController, id: int, controlled_shutdown_callback: ControlledShutdownCallback
+        self,
+        controller: KafkaController,
+        id: int,
+        broker_epoch: int,
+        controlled_shutdown_callback: ControlledShutdownCallback,
     ) -> None:
         super().__init__(controller)
         self.id = id
+        self.broker_epoch = broker_epoch
         self.controlled_shutdown_callback = controlled_shutdown_callback
 
     def process(self) -> None:
@@ -86,6 +97,14 @@ class ControlledShutdown(OnController):
         controller, context = self.controller, self.controller.controller_context
         if not controller.is_active:
             raise ControllerMovedException("Controller moved to another broker. Aborting controlled shutdown")
+        cached_broker_epoch = context.live_broker_id_and_epochs.get(id)
+        if cached_broker_epoch is not None and UNKNOWN_BROKER_EPOCH != self.broker_epoch < cached_broker_epoch:
+            stale = (
+                f"Received controlled shutdown request from an old broker epoch {self.broker_epoch} for broker {id}. "
+                f"Current broker epoch is {cached_broker_epoch}."
+            )
+            controller.info(stale)
+            raise StaleBrokerEpochException(stale)
         controller.info("Shutting down broker %s", id)
         if id not in context.live_or_shutting_down_broker_ids:
             raise BrokerNotAvailableException(f"Broker id {id} does not exist.")
@@ -506,7 +525,7 @@ class RegisterBrokerAndReelect(Reelect):
     """There is a new ZooKeeper session: the broker's own znode went with the old one, write it again first."""
 
     def process(self) -> None:
-        self.controller.zk_client.register_broker_in_zk(self.controller.broker_info)
+        self.controller.broker_epoch = self.controller.zk_client.register_broker_in_zk(self.controller.broker_info)
         super().process()
 
 
