@@ -476,7 +476,11 @@ class UnsupportedSaslMechanismException(AuthenticationException):
 
 
 class AdminCommandFailedException(RuntimeException):
-    """A command line tool gave up."""
+    """A command line tool gave up; `suppressed` are those failures of which it made one."""
+
+    def __init__(self, message: str | None = None, cause: BaseException | None = None) -> None:
+        super().__init__(message, cause)
+        self.suppressed: list[BaseException] = []
 
 
 class AdminOperationException(RuntimeException):

@@ -9,11 +9,12 @@ Posts:   why-fast-and-available (controller, failover order)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.errors import ControllerMovedException, IllegalStateException
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.controller import kafka_controller_api_events as api_events
 from kafka_py.controller import kafka_controller_events as events
 from kafka_py.controller.controller_channel_manager import ControllerBrokerRequestBatch, ControllerChannelManager
 from kafka_py.controller.controller_context import ControllerContext, PartitionAndReplica
@@ -49,6 +50,7 @@ from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.utils.kafka_scheduler import KafkaScheduler
 
 if TYPE_CHECKING:
+    from kafka_py.common.election_type import ElectionType
     from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.protocol.api_keys import ApiKeys
     from kafka_py.common.requests.abstract_request import AbstractRequest
@@ -205,6 +207,31 @@ class KafkaController(KafkaMetricsGroup):
         of a life of the broker that is over; an epoch of -1 is of any). It runs on the event thread.
         """
         self.event_manager.put(self.ControlledShutdown(self, id, broker_epoch, controlled_shutdown_callback))
+
+    def elect_leaders(
+        self,
+        partitions: Collection[TopicPartition],
+        election_type: ElectionType,
+        callback: api_events.ElectLeadersCallback,
+    ) -> None:
+        """Have leaders elected [2.4]; the callback runs on the event thread, as those of the next two."""
+        self.event_manager.put(api_events.ReplicaLeaderElection(self, partitions, election_type, callback))
+
+    def list_partition_reassignments(
+        self,
+        partitions: Collection[TopicPartition] | None,
+        callback: api_events.ListReassignmentsCallback,
+    ) -> None:
+        """Tell which of the partitions, or (None) of all, are being moved [2.4]."""
+        self.event_manager.put(api_events.ListPartitionReassignments(self, partitions, callback))
+
+    def alter_partition_reassignments(
+        self,
+        partitions: Mapping[TopicPartition, Sequence[int] | None],
+        callback: api_events.AlterReassignmentsCallback,
+    ) -> None:
+        """Move partitions, or (None) leave them where they are [2.4]."""
+        self.event_manager.put(api_events.ApiPartitionReassignment(self, partitions, callback))
 
     def update_broker_info(self, new_broker_info: BrokerInfo) -> None:
         self.broker_info = new_broker_info

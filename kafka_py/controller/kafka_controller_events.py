@@ -411,8 +411,11 @@ class PartitionReassignment(OnController):
         handler = controller.partition_reassignment_handler
         if controller.zk_client.register_znode_change_handler_and_check_existence(handler):
             wanted = controller.zk_client.get_partition_reassignment()
-            controller.reassignment.add_partitions_being_reassigned(wanted)
-            controller._maybe_trigger_partition_reassignment(set(wanted))
+            # What came by API is there already, and only made this node.
+            known = controller.controller_context.partitions_being_reassigned
+            new = {tp: ids for tp, ids in wanted.items() if tp not in known or known[tp].new_replicas != ids}
+            controller.reassignment.add_partitions_being_reassigned(new)
+            controller._maybe_trigger_partition_reassignment(new)
             if not wanted and not controller.controller_context.partitions_being_reassigned:
                 controller.reassignment.drop_partition_reassignment()
 

@@ -19,7 +19,7 @@ Mirrors: the reassignment methods of core/src/main/scala/kafka/controller/KafkaC
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_py.common.errors import (
     AdminOperationException,
@@ -28,6 +28,8 @@ from kafka_py.common.errors import (
     KafkaException,
     StateChangeFailedException,
 )
+from kafka_py.common.protocol.errors import Errors
+from kafka_py.common.requests.api_error import ApiError
 from kafka_py.controller.controller_context import PartitionAndReplica
 from kafka_py.controller.kafka_controller_handlers import PartitionReassignmentIsrChangeHandler
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
@@ -42,8 +44,9 @@ from kafka_py.controller.replica_state_machine import (
     ReplicaDeletionSuccessful,
 )
 from kafka_py.utils.logging import Logging
+from kafka_py.utils.scala_text import as_scala
 from kafka_py.zk.zk_data import ReassignPartitionsZNode
-from kafka_py.zookeeper.keeper_exception import Code, KeeperException
+from kafka_py.zookeeper.keeper_exception import Code, KeeperException, NodeExistsException
 
 if TYPE_CHECKING:
     from kafka_py.common.topic_partition import TopicPartition
@@ -61,6 +64,8 @@ class ReassignedPartitionsContext:
         self, new_replicas: list[int], reassign_isr_change_handler: PartitionReassignmentIsrChangeHandler
     ) -> None:
         self.new_replicas = new_replicas  # thread: event
+        # where it was: what a cancellation goes back to; [] if another controller has begun, None before the first step
+        self.original_replicas: list[int] | None = None  # thread: event
         self.reassign_isr_change_handler = reassign_isr_change_handler
 
     def register_reassign_isr_change_handler(self, zk_client: KafkaZkClient) -> None:
@@ -68,6 +73,17 @@ class ReassignedPartitionsContext:
 
     def unregister_reassign_isr_change_handler(self, zk_client: KafkaZkClient) -> None:
         zk_client.unregister_znode_change_handler(self.reassign_isr_change_handler.path)
+
+
+class OngoingReassignment(NamedTuple):
+    """A partition that is being moved: all of its replicas, and which of them come and go.
+
+    Stands in for what 2.5.1's kafka.controller.ReplicaAssignment tells of one
+    """
+
+    replicas: list[int]
+    adding_replicas: list[int]
+    removing_replicas: list[int]
 
 
 class KafkaControllerReassignment(Logging):
@@ -112,6 +128,9 @@ class KafkaControllerReassignment(Logging):
             )
             old = context.partition_replica_assignment[topic_partition]
             both = list(dict.fromkeys([*reassigned, *old]))
+            if reassigned_partition_context.original_replicas is None:
+                # All of RAR are there already where another controller has begun: OAR cannot be told any more.
+                reassigned_partition_context.original_replicas = list(old) if set(reassigned) - set(old) else []
             # 1. AR = OAR + RAR in ZooKeeper.  2. Every replica of it gets a LeaderAndIsr with a new leader epoch.
             self._update_assigned_replicas_for_partition(topic_partition, both)
             self._update_leader_epoch_and_send_request(
@@ -141,56 +160,169 @@ class KafkaControllerReassignment(Logging):
         )
         self._topic_deletion_manager.resume_deletion_for_topics({topic_partition.topic})
 
-    def maybe_trigger_partition_reassignment(self, topic_partitions: Collection[TopicPartition]) -> None:
-        """Start what can be started; drop what is pointless.
+    def maybe_trigger_partition_reassignment(
+        self, topic_partitions: Collection[TopicPartition]
+    ) -> dict[TopicPartition, ApiError]:
+        """Start what can be started, drop what is pointless; for each what there is to say to who asked by API.
 
         All wishes must be in partitions_being_reassigned before this is called, or the znode would be deleted with
         the first that ends. Raises IllegalStateException for a partition that is not in there.
         """
+        return {tp: self._trigger_partition_reassignment(tp) for tp in topic_partitions}
+
+    def _trigger_partition_reassignment(self, tp: TopicPartition) -> ApiError:
         context = self._context
-        for tp in topic_partitions:
-            if self._topic_deletion_manager.is_topic_queued_up_for_deletion(tp.topic):
-                self.error("Skipping reassignment of %s since the topic is currently being deleted", tp)
-                self._remove_partition_from_reassigned_partitions(tp)
-                continue
-            reassignment = context.partitions_being_reassigned.get(tp)
-            if reassignment is None:
-                raise IllegalStateException(
-                    f"Initiating reassign replicas for partition {tp} not present in partitionsBeingReassigned: "
-                    f"{', '.join(map(str, context.partitions_being_reassigned))}"
-                )
-            assigned = context.partition_replica_assignment.get(tp)
-            named = ",".join(map(str, reassignment.new_replicas))
-            if assigned is None:
-                self.error("Ignoring request to reassign partition %s that doesn't exist.", tp)
-                self._remove_partition_from_reassigned_partitions(tp)
-            elif (problem := _problem_of(reassignment.new_replicas)) is not None:
-                self.error("Ignoring request to reassign partition %s to replicas %s: %s", tp, named, problem)
-                self._remove_partition_from_reassigned_partitions(tp)
-            elif list(assigned) == list(reassignment.new_replicas):
-                self.info(
-                    "Partition %s to be reassigned is already assigned to replicas %s. Ignoring request for partition "
-                    "reassignment.",
-                    tp,
-                    named,
-                )
-                self._remove_partition_from_reassigned_partitions(tp)
+        not_there = ApiError(Errors.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+        if self._topic_deletion_manager.is_topic_queued_up_for_deletion(tp.topic):
+            self.error("Skipping reassignment of %s since the topic is currently being deleted", tp)
+            self._remove_partition_from_reassigned_partitions(tp)
+            return not_there
+        reassignment = context.partitions_being_reassigned.get(tp)
+        if reassignment is None:
+            raise IllegalStateException(
+                f"Initiating reassign replicas for partition {tp} not present in partitionsBeingReassigned: "
+                f"{', '.join(map(str, context.partitions_being_reassigned))}"
+            )
+        assigned = context.partition_replica_assignment.get(tp)
+        named = ",".join(map(str, reassignment.new_replicas))
+        if assigned is None:
+            self.error("Ignoring request to reassign partition %s that doesn't exist.", tp)
+            self._remove_partition_from_reassigned_partitions(tp)
+            return not_there
+        if (problem := _problem_of(reassignment.new_replicas)) is not None:
+            self.error("Ignoring request to reassign partition %s to replicas %s: %s", tp, named, problem)
+            self._remove_partition_from_reassigned_partitions(tp)
+            return ApiError(Errors.INVALID_REPLICA_ASSIGNMENT, problem)
+        if list(assigned) == list(reassignment.new_replicas):
+            self.info(
+                "Partition %s to be reassigned is already assigned to replicas %s. Ignoring request for partition "
+                "reassignment.",
+                tp,
+                named,
+            )
+            self._remove_partition_from_reassigned_partitions(tp)
+            return ApiError.NONE
+        try:
+            self.info("Handling reassignment of partition %s to new replicas %s", tp, named)
+            reassignment.register_reassign_isr_change_handler(self._zk_client)
+            self._topic_deletion_manager.mark_topic_ineligible_for_deletion({tp.topic})
+            self.on_partition_reassignment(tp, reassignment)
+        except ControllerMovedException as e:
+            self.error(
+                "Error completing reassignment of partition %s because controller has moved to another broker",
+                tp,
+                exc=e,
+            )
+            raise
+        except Exception as e:  # noqa: BLE001 -- the admin client must not wait for ever
+            self.error("Error completing reassignment of partition %s", tp, exc=e)
+            self._remove_partition_from_reassigned_partitions(tp)
+            return ApiError(Errors.UNKNOWN_SERVER_ERROR)
+        return ApiError.NONE
+
+    def alter_partition_reassignments(
+        self, reassignments: Mapping[TopicPartition, Sequence[int] | None]
+    ) -> dict[TopicPartition, ApiError]:
+        """Begin moves, send running ones elsewhere, or (None) back; for each what became of it.
+
+        The wishes are written to /admin/reassign_partitions before anything is done, so that the next controller, which
+        may be one of Kafka's, goes on with them.
+        """
+        self._take_up_wishes()
+        results: dict[TopicPartition, ApiError] = {}
+        accepted: dict[TopicPartition, list[int]] = {}
+        for tp, replicas in reassignments.items():
+            found = self._origin_of(tp) if replicas is None else self._validate_replicas(tp, replicas)
+            if isinstance(found, ApiError):
+                results[tp] = found
             else:
-                try:
-                    self.info("Handling reassignment of partition %s to new replicas %s", tp, named)
-                    reassignment.register_reassign_isr_change_handler(self._zk_client)
-                    self._topic_deletion_manager.mark_topic_ineligible_for_deletion({tp.topic})
-                    self.on_partition_reassignment(tp, reassignment)
-                except ControllerMovedException as e:
-                    self.error(
-                        "Error completing reassignment of partition %s because controller has moved to another broker",
-                        tp,
-                        exc=e,
-                    )
-                    raise
-                except Exception as e:  # noqa: BLE001 -- the admin client must not wait for ever
-                    self.error("Error completing reassignment of partition %s", tp, exc=e)
-                    self._remove_partition_from_reassigned_partitions(tp)
+                accepted[tp] = found
+        if accepted:
+            self._write_wishes(accepted)
+            self.add_partitions_being_reassigned(accepted)
+            results |= self.maybe_trigger_partition_reassignment(accepted)
+        return results
+
+    def _take_up_wishes(self) -> None:
+        """Those of /admin/reassign_partitions that this controller has not heard of yet."""
+        known = self._context.partitions_being_reassigned
+        unseen = {tp: ids for tp, ids in self._zk_client.get_partition_reassignment().items() if tp not in known}
+        self.add_partitions_being_reassigned(unseen)
+        self.maybe_trigger_partition_reassignment(unseen)
+
+    def _write_wishes(self, accepted: Mapping[TopicPartition, list[int]]) -> None:
+        """Those that are being carried out, and these; a tool may write there at the same moment."""
+        if not self._context.partitions_being_reassigned:
+            try:
+                self._zk_client.create_partition_reassignment(accepted)
+            except NodeExistsException:
+                self._take_up_wishes()
+            else:
+                return
+        running = {tp: context.new_replicas for tp, context in self._context.partitions_being_reassigned.items()}
+        self._zk_client.set_or_create_partition_reassignment(running | dict(accepted), self._context.epoch_zk_version)
+
+    def _validate_replicas(self, topic_partition: TopicPartition, replicas: Sequence[int]) -> list[int] | ApiError:
+        """The replicas, or why the partition cannot have them."""
+        assigned = self._context.partition_replica_assignment.get(topic_partition)
+        refused = Errors.INVALID_REPLICA_ASSIGNMENT
+        if not replicas:
+            return ApiError(refused, "Empty replica list specified in partition reassignment.")
+        if len(set(replicas)) != len(replicas):
+            named = as_scala(replicas, "ArrayBuffer")
+            return ApiError(refused, f"Duplicate replica ids in partition reassignment replica list: {named}")
+        if min(replicas) < 0:
+            return ApiError(refused, f"Invalid broker id in replica list: {as_scala(replicas, 'ArrayBuffer')}")
+        running = self._context.partitions_being_reassigned.get(topic_partition)
+        before = (running.original_replicas if running is not None else None) or assigned or ()
+        added, live = [id for id in replicas if id not in before], self._context.live_broker_ids
+        if not set(added) <= set(live):
+            return ApiError(
+                refused,
+                "Replica assignment has brokers that are not alive. Replica list: "
+                f"{as_scala(added, 'ArrayBuffer')}, live broker list: {as_scala(set(live))}",
+            )
+        being_deleted = self._topic_deletion_manager.is_topic_queued_up_for_deletion(topic_partition.topic)
+        if assigned is None or being_deleted:
+            return ApiError(Errors.UNKNOWN_TOPIC_OR_PARTITION, "The partition does not exist.")
+        return list(replicas)
+
+    def _origin_of(self, topic_partition: TopicPartition) -> list[int] | ApiError:
+        """Where a partition was that is being moved, or why it cannot go back there."""
+        reassignment = self._context.partitions_being_reassigned.get(topic_partition)
+        if reassignment is None:
+            return ApiError(Errors.NO_REASSIGNMENT_IN_PROGRESS)
+        if not reassignment.original_replicas:
+            return ApiError(
+                Errors.INVALID_REPLICA_ASSIGNMENT,
+                f"Another controller has begun to move partition {topic_partition}; only that one knew where it was. "
+                "Name the replicas that it shall have.",
+            )
+        return reassignment.original_replicas
+
+    def list_partition_reassignments(
+        self, partitions: Collection[TopicPartition] | None
+    ) -> dict[TopicPartition, OngoingReassignment]:
+        """Those of the partitions (None: of all) that are being moved.
+
+        Where another controller has begun, replicas of the new list that are not in sync yet count as added.
+        """
+        being_reassigned = self._context.partitions_being_reassigned
+        found = {}
+        for tp in being_reassigned if partitions is None else partitions:
+            reassignment = being_reassigned.get(tp)
+            if reassignment is None:
+                continue
+            replicas = self._context.partition_replica_assignment.get(tp, [])
+            before = reassignment.original_replicas
+            if not before:
+                state = self._context.partition_leadership_info.get(tp)
+                isr = [] if state is None else state.leader_and_isr.isr
+                before = [id for id in replicas if id in isr or id not in reassignment.new_replicas]
+            adding = [id for id in replicas if id not in before]
+            removing = [id for id in replicas if id not in reassignment.new_replicas]
+            found[tp] = OngoingReassignment(list(replicas), adding, removing)
+        return found
 
     def initialize_partition_reassignment(self) -> None:
         wanted = self._zk_client.get_partition_reassignment()
@@ -212,6 +344,8 @@ class KafkaControllerReassignment(Logging):
         for tp, replicas in wanted.items():
             handler = PartitionReassignmentIsrChangeHandler(controller, controller.event_manager, tp)
             context = ReassignedPartitionsContext(list(replicas), handler)
+            before = self._context.partitions_being_reassigned.get(tp)
+            context.original_replicas = None if before is None else before.original_replicas
             self._context.partitions_being_reassigned[tp] = context
 
     def _are_replicas_in_isr(self, partition: TopicPartition, replicas: Collection[int]) -> bool:

@@ -26,6 +26,10 @@ class PartitionLeaderElectionStrategy:
 
 
 OfflinePartitionLeaderElectionStrategy = PartitionLeaderElectionStrategy("OfflinePartitionLeaderElectionStrategy")
+# an administrator has asked for it: whatever the topic's configuration says [2.4]
+OfflinePartitionAllowUncleanLeaderElectionStrategy = PartitionLeaderElectionStrategy(
+    "OfflinePartitionLeaderElectionStrategy(true)"
+)
 ReassignPartitionLeaderElectionStrategy = PartitionLeaderElectionStrategy("ReassignPartitionLeaderElectionStrategy")
 PreferredReplicaPartitionLeaderElectionStrategy = PartitionLeaderElectionStrategy(
     "PreferredReplicaPartitionLeaderElectionStrategy"

@@ -15,6 +15,7 @@ from kafka_py.common.errors import ControllerMovedException, IllegalStateExcepti
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
 from kafka_py.controller.partition_leader_election import (
     ControlledShutdownPartitionLeaderElectionStrategy,
+    OfflinePartitionAllowUncleanLeaderElectionStrategy,
     OfflinePartitionLeaderElectionStrategy,
     PartitionLeaderElectionAlgorithms,
     PartitionLeaderElectionStrategy,
@@ -36,6 +37,8 @@ if TYPE_CHECKING:
 
 # (partition, leader and ISR it shall have or None when nobody can lead, brokers that must be told)
 Election = tuple["TopicPartition", LeaderAndIsr | None, list[int]]
+# partition -> its new leader and ISR, or why it could not be elected
+Elected = dict["TopicPartition", LeaderAndIsr | Exception]
 CurrentState = list[tuple["TopicPartition", LeaderIsrAndControllerEpoch]]
 
 
@@ -138,13 +141,16 @@ class PartitionStateMachine(Logging):
         partitions: Sequence[TopicPartition],
         target_state: PartitionState,
         partition_leader_election_strategy: PartitionLeaderElectionStrategy | None = None,
-    ) -> None:
-        """Move the partitions to the state and send the brokers what follows from it; failures are logged."""
+    ) -> Elected:
+        """Move the partitions to the state and send the brokers what follows from it; failures are logged.
+
+        What has become of those for which there was an election is given back, as from 2.4 on.
+        """
         if not partitions:
-            return
+            return {}
         try:
             self._controller_broker_request_batch.new_batch()
-            self._do_handle_state_changes(partitions, target_state, partition_leader_election_strategy)
+            elected = self._do_handle_state_changes(partitions, target_state, partition_leader_election_strategy)
             self._controller_broker_request_batch.send_requests_to_brokers(self._controller_context.epoch)
         except ControllerMovedException as e:
             self.error(
@@ -153,6 +159,8 @@ class PartitionStateMachine(Logging):
             raise
         except Exception as e:  # noqa: BLE001 -- as in Kafka: the event goes on with its other steps
             self.error("Error while moving some partitions to %s state", target_state, exc=e)
+            return dict.fromkeys(partitions, e)
+        return elected
 
     def partitions_in_state(self, state: PartitionState) -> set[TopicPartition]:
         return {tp for tp, current in self._partition_state.items() if current is state}
@@ -162,7 +170,7 @@ class PartitionStateMachine(Logging):
         partitions: Sequence[TopicPartition],
         target_state: PartitionState,
         strategy: PartitionLeaderElectionStrategy | None,
-    ) -> None:
+    ) -> Elected:
         for tp in partitions:
             self._partition_state.setdefault(tp, NonExistentPartition)
         valid = []
@@ -172,8 +180,7 @@ class PartitionStateMachine(Logging):
             else:
                 self._log_invalid_transition(tp, target_state)
         if target_state is OnlinePartition:
-            self._bring_online(valid, strategy)
-            return
+            return self._bring_online(valid, strategy)
         log = self._state_change_logger.with_controller_epoch(self._controller_context.epoch)
         for tp in valid:
             tail = ""
@@ -182,18 +189,23 @@ class PartitionStateMachine(Logging):
                 tail = f" with assigned replicas {replicas}"
             log.trace("Changed partition %s state from %s to %s%s", tp, self._partition_state[tp], target_state, tail)
             self._partition_state[tp] = target_state
+        return {}
 
-    def _bring_online(self, valid: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy | None) -> None:
+    def _bring_online(
+        self, valid: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy | None
+    ) -> Elected:
         """A new partition gets its first state znode; an offline or online one an election."""
         uninitialized = [tp for tp in valid if self._partition_state[tp] is NewPartition]
         to_elect = [tp for tp in valid if self._partition_state[tp] in (OfflinePartition, OnlinePartition)]
         successful: list[TopicPartition] = []
+        elected: Elected = {}
         if uninitialized:
             successful += self._initialize_leader_and_isr_for_partitions(uninitialized)
         if to_elect:
             if strategy is None:
                 raise IllegalStateException(f"No election strategy given for {to_elect}")
-            successful += self._elect_leader_for_partitions(to_elect, strategy)
+            elected = self._elect_leader_for_partitions(to_elect, strategy)
+            successful += [tp for tp, result in elected.items() if isinstance(result, LeaderAndIsr)]
         log = self._state_change_logger.with_controller_epoch(self._controller_context.epoch)
         for tp in successful:
             log.trace(
@@ -204,6 +216,7 @@ class PartitionStateMachine(Logging):
                 self._controller_context.partition_leadership_info[tp].leader_and_isr,
             )
             self._partition_state[tp] = OnlinePartition
+        return elected
 
     def _initialize_leader_and_isr_for_partitions(self, partitions: Sequence[TopicPartition]) -> list[TopicPartition]:
         """Write the first state znode: leader = first live replica, ISR = all live ones. Gives those that worked."""
@@ -259,28 +272,29 @@ class PartitionStateMachine(Logging):
 
     def _elect_leader_for_partitions(
         self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy
-    ) -> list[TopicPartition]:
+    ) -> Elected:
         """Elect until none is left to retry; a retry follows when a leader wrote its ISR at the same moment."""
-        successful: list[TopicPartition] = []
+        finished: Elected = {}
         remaining = list(partitions)
         while remaining:
             elected, remaining, failed = self._do_elect_leader_for_partitions(remaining, strategy)
-            successful += elected
+            finished |= elected
+            finished |= failed
             for tp, e in failed.items():
                 self._log_failed_state_change(tp, self._partition_state[tp], OnlinePartition, e)
-        return successful
+        return finished
 
     def _do_elect_leader_for_partitions(
         self, partitions: Sequence[TopicPartition], strategy: PartitionLeaderElectionStrategy
-    ) -> tuple[list[TopicPartition], list[TopicPartition], dict[TopicPartition, Exception]]:
+    ) -> tuple[dict[TopicPartition, LeaderAndIsr], list[TopicPartition], dict[TopicPartition, Exception]]:
         """One round: (elected, to retry because the znode changed meanwhile, failed for good)."""
         context = self._controller_context
         try:
             current, failed = self._read_current_states(partitions)
         except Exception as e:  # noqa: BLE001 -- the reason of every partition's failure
-            return [], [], dict.fromkeys(partitions, e)
+            return {}, [], dict.fromkeys(partitions, e)
         if not current:
-            return [], [], failed
+            return {}, [], failed
         elections = self._leaders_for(strategy, current)
         for tp, leader_and_isr, _ in elections:
             if leader_and_isr is None:
@@ -295,7 +309,7 @@ class PartitionStateMachine(Logging):
             self._controller_broker_request_batch.add_leader_and_isr_request_for_brokers(
                 recipients[tp], tp, state, context.partition_replica_assignment[tp], is_new=False
             )
-        return list(result.successful_partitions), list(result.partitions_to_retry), failed | result.failed_partitions
+        return result.successful_partitions, list(result.partitions_to_retry), failed | result.failed_partitions
 
     def _read_current_states(
         self, partitions: Sequence[TopicPartition]
@@ -329,6 +343,7 @@ class PartitionStateMachine(Logging):
     def _leaders_for(self, strategy: PartitionLeaderElectionStrategy, current: CurrentState) -> list[Election]:
         elect: dict[PartitionLeaderElectionStrategy, Callable[[CurrentState], list[Election]]] = {
             OfflinePartitionLeaderElectionStrategy: self._leader_for_offline,
+            OfflinePartitionAllowUncleanLeaderElectionStrategy: lambda states: self._leader_for_offline(states, True),
             ReassignPartitionLeaderElectionStrategy: self._leader_for_reassign,
             PreferredReplicaPartitionLeaderElectionStrategy: self._leader_for_preferred_replica,
         }
@@ -336,19 +351,19 @@ class PartitionStateMachine(Logging):
             return self._leader_for_controlled_shutdown(current, set(self._controller_context.shutting_down_broker_ids))
         return elect[strategy](current)
 
-    def _leader_for_offline(self, current: CurrentState) -> list[Election]:
+    def _leader_for_offline(self, current: CurrentState, allow_unclean: bool = False) -> list[Election]:
         context = self._controller_context
         nobody_in_sync = [tp for tp, state in current if not self._online(state.leader_and_isr.isr, tp)]
         # Topic configs are read only for partitions that could need an unclean election.
         log_configs, failed = self._zk_client.get_log_configs(
-            sorted({tp.topic for tp in nobody_in_sync}), self._config.originals()
+            sorted({tp.topic for tp in nobody_in_sync if not allow_unclean}), self._config.originals()
         )
         elections: list[Election] = []
         for tp, state in current:
             assignment = context.partition_replica_assignment[tp]
             live = self._online(assignment, tp)
-            unclean = False
-            if tp in nobody_in_sync:
+            unclean = allow_unclean
+            if tp in nobody_in_sync and not allow_unclean:
                 if tp.topic in failed:
                     self._log_failed_state_change(tp, self._partition_state[tp], OnlinePartition, failed[tp.topic])
                     elections.append((tp, None, live))

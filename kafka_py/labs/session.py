@@ -84,6 +84,8 @@ class ExerciseSession:
     def _tell_the_task(self, cluster: Cluster, link: str) -> None:
         number = self._exercise.about.number
         say(self._sheet.task)
+        if lacking := self._exercise.lacking():
+            say(f"Missing:    {lacking}")
         say(f"The sheet:  {self._sheet.path}")
         say(f"X-ray:      {link}")
         say(f"Brokers:    {cluster.bootstrap_servers}; ZooKeeper: {cluster.zookeeper_connect}")

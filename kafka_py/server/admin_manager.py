@@ -31,6 +31,7 @@ from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.server.config_helper import ConfigHelper, properties
 from kafka_py.server.delayed_create_partitions import CreatePartitionsMetadata, DelayedCreatePartitions
 from kafka_py.server.delayed_delete_topics import DelayedDeleteTopics, DeleteTopicMetadata
+from kafka_py.server.delayed_elect_leader import DelayedElectLeader
 from kafka_py.server.delayed_metadata import DelayedMetadata
 from kafka_py.server.delayed_operation import DelayedOperation, DelayedOperationPurgatory
 from kafka_py.server.delayed_operation_key import TopicKey
@@ -40,12 +41,15 @@ from kafka_py.utils.core_utils import swallow
 from kafka_py.zk.admin_zk_client import AdminZkClient
 
 if TYPE_CHECKING:
+    from kafka_py.common.election_type import ElectionType
     from kafka_py.common.metrics.metrics import Metrics
     from kafka_py.common.network.listener_name import ListenerName
     from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
     from kafka_py.common.requests.describe_configs_response import DescribeConfigsResponse
     from kafka_py.common.requests.new_partitions import NewPartitions
     from kafka_py.common.requests.resource import Resource
+    from kafka_py.common.topic_partition import TopicPartition
+    from kafka_py.controller.kafka_controller import KafkaController
     from kafka_py.server.metadata_cache import MetadataCache
     from kafka_py.zk.kafka_zk_client import KafkaZkClient
 
@@ -78,6 +82,7 @@ class AdminManager(KafkaMetricsGroup):
         self.metrics = metrics
         self.metadata_cache = metadata_cache
         self.zk_client = zk_client
+        self._time = time
         self.log_ident = f"[Admin Manager on Broker {config.broker_id}]: "
         self._topic_purgatory: DelayedOperationPurgatory[DelayedOperation] = DelayedOperationPurgatory(
             "topic", broker_id=config.broker_id, time=time
@@ -111,6 +116,33 @@ class AdminManager(KafkaMetricsGroup):
     def try_complete_delayed_metadata(self) -> None:
         """Look again at the requests that wait for the controller's first word."""
         self._topic_purgatory.check_and_complete(_FIRST_METADATA)
+
+    def elect_leaders(
+        self,
+        controller: KafkaController,
+        partitions: Collection[TopicPartition],
+        election_type: ElectionType,
+        response_callback: Callable[[Mapping[TopicPartition, ApiError]], None],
+        request_timeout: int,
+    ) -> None:
+        """Have the controller elect leaders, and answer when this broker knows them [2.4, of ReplicaManager there].
+
+        It waits where the creation of topics waits, not in a purgatory of its own.
+        """
+        deadline = self._time.milliseconds() + request_timeout
+
+        def election_callback(results: Mapping[TopicPartition, ApiError | int]) -> None:
+            expected = {tp: result for tp, result in results.items() if not isinstance(result, ApiError)}
+            failures = {tp: result for tp, result in results.items() if isinstance(result, ApiError)}
+            if not expected:
+                response_callback(failures)
+                return
+            delay_ms = max(0, deadline - self._time.milliseconds())
+            delayed = DelayedElectLeader(delay_ms, expected, failures, self.metadata_cache, response_callback)
+            keys = [TopicKey(topic) for topic in dict.fromkeys(tp.topic for tp in expected)]
+            self._topic_purgatory.try_complete_else_watch(delayed, keys)
+
+        controller.elect_leaders(partitions, election_type, election_callback)
 
     def create_topics(
         self,

@@ -56,6 +56,9 @@ MAX_VERSIONS_OF_1_1_1: dict[ApiKeys, int | None] = {
     ApiKeys.END_TXN: 0,
     ApiKeys.TXN_OFFSET_COMMIT: 0,
     ApiKeys.DELETE_GROUPS: 0,
+    ApiKeys.ELECT_LEADERS: None,
+    ApiKeys.ALTER_PARTITION_REASSIGNMENTS: None,
+    ApiKeys.LIST_PARTITION_REASSIGNMENTS: None,
     ApiKeys.OFFSET_DELETE: None,
 }
 

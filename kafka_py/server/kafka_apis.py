@@ -1,7 +1,7 @@
 """Every request ends up here, in the handler of its API.
 
 Mirrors: core/src/main/scala/kafka/server/KafkaApis.scala @ 1.1.1
-Read next: kafka_apis_{records,metadata,admin,cluster,groups,transactions}.py (the handlers, by family),
+Read next: kafka_apis_{records,metadata,admin,reassignments,cluster,groups,transactions}.py (the handlers, by family),
            auth_helper.py and request_handler_helper.py (what all of them need)
 """
 
@@ -98,6 +98,13 @@ class KafkaApis(ApiRequestHandler, Logging):
         ApiKeys.DESCRIBE_LOG_DIRS: ApiHandler(lambda apis: apis.handle_describe_log_dirs_request, 0, 0),
         ApiKeys.CREATE_PARTITIONS: ApiHandler(lambda apis: apis.handle_create_partitions_request, 0, 0),
         ApiKeys.DELETE_GROUPS: ApiHandler(lambda apis: apis.handle_delete_groups_request, 0, 2),
+        ApiKeys.ELECT_LEADERS: ApiHandler(lambda apis: apis.admin.reassignments.handle_elect_replica_leader, 0, 2),
+        ApiKeys.ALTER_PARTITION_REASSIGNMENTS: ApiHandler(
+            lambda apis: apis.admin.reassignments.handle_alter_partition_reassignments_request, 0, 0
+        ),
+        ApiKeys.LIST_PARTITION_REASSIGNMENTS: ApiHandler(
+            lambda apis: apis.admin.reassignments.handle_list_partition_reassignments_request, 0, 0
+        ),
         ApiKeys.OFFSET_DELETE: ApiHandler(lambda apis: apis.handle_offset_delete_request, 0, 0),
     }
 
@@ -177,7 +184,9 @@ class KafkaApis(ApiRequestHandler, Logging):
             group_coordinator,
             txn_coordinator,
         )
-        self.admin = KafkaApisAdmin(ident, auth, helper, replica_manager, admin_manager, controller, metadata_cache)
+        self.admin: KafkaApisAdmin = KafkaApisAdmin(
+            ident, auth, helper, replica_manager, admin_manager, controller, metadata_cache
+        )
         self.cluster = KafkaApisCluster(
             ident, auth, helper, replica_manager, admin_manager, controller, group_coordinator, txn_coordinator
         )

@@ -26,6 +26,7 @@ from kafka_py.common.requests.resource_type import ResourceType as RResourceType
 from kafka_py.security.auth.operation import Operation
 from kafka_py.security.auth.resource import Resource
 from kafka_py.security.auth.resource_type import ResourceType
+from kafka_py.server.kafka_apis_reassignments import KafkaApisReassignments
 from kafka_py.utils.logging import Logging
 
 if TYPE_CHECKING:
@@ -44,7 +45,10 @@ if TYPE_CHECKING:
 
 
 class KafkaApisAdmin(Logging):
-    """The handlers for administrators that are not about creating and deleting topics. Thread: as KafkaApis."""
+    """The handlers for administrators that are not about creating and deleting topics. Thread: as KafkaApis.
+
+    Those that say who leads and where replicas are stand in an object of their own.
+    """
 
     logger_name: ClassVar[str] = "kafka.server.KafkaApis"
 
@@ -65,6 +69,9 @@ class KafkaApisAdmin(Logging):
         self._admin_manager = admin_manager
         self._controller = controller
         self._metadata_cache = metadata_cache
+        self.reassignments = KafkaApisReassignments(
+            log_ident, auth_helper, request_helper, admin_manager, controller, metadata_cache
+        )
 
     # -- Partitions and records ---------------------------------------------------------------------------------------
 

@@ -159,6 +159,10 @@ class MetadataCache(Logging):
         """The names of all topics."""
         return set(self._snapshot.cache)
 
+    def get_all_partitions(self) -> list[TopicPartition]:
+        """All partitions of all topics [2.2]."""
+        return [TopicPartition(topic, id) for topic, states in self._snapshot.cache.items() for id in states]
+
     def get_non_existing_topics(self, topics: Iterable[str]) -> set[str]:
         """Those of the names that no topic has."""
         cache = self._snapshot.cache

@@ -12,27 +12,36 @@ from typing import Any, cast
 import pytest
 
 from kafka_py.admin import broker_api_versions_command, delete_records_command, log_dirs_command
-from kafka_py.admin.admin_client import AdminClient, DeleteRecordsResult
+from kafka_py.admin.admin_client import AdminClient, DeleteRecordsResult, ReplicaLogDirInfo
 from kafka_py.admin.delete_records_command import DeleteRecordsCommand
 from kafka_py.admin.log_dirs_command import LogDirsCommand
+from kafka_py.common.election_type import ElectionType
 from kafka_py.common.errors import (
     AdminCommandFailedException,
     ConfigException,
+    IllegalStateException,
     InvalidRequestException,
+    NotControllerException,
     OffsetOutOfRangeException,
+    TimeoutException,
 )
 from kafka_py.common.node import Node
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.alter_configs_request import AlterConfigsRequest
 from kafka_py.common.requests.alter_configs_response import AlterConfigsResponse
+from kafka_py.common.requests.alter_replica_log_dirs_response import AlterReplicaLogDirsResponse
 from kafka_py.common.requests.api_error import ApiError
 from kafka_py.common.requests.delete_records_response import DeleteRecordsResponse
 from kafka_py.common.requests.describe_configs_response import DescribeConfigsResponse
 from kafka_py.common.requests.describe_log_dirs_response import DescribeLogDirsResponse
+from kafka_py.common.requests.elect_leaders_request import ElectLeadersRequest
+from kafka_py.common.requests.elect_leaders_response import ElectLeadersResponse
 from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.requests.resource import Resource
 from kafka_py.common.requests.resource_type import ResourceType
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.common.topic_partition_replica import TopicPartitionReplica
+from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.json import JsonProcessingException
 
 Capture = pytest.CaptureFixture[str]
@@ -147,6 +156,98 @@ def test_configs_of_brokers(client: ScriptedClient) -> None:
     client._bootstrap = client._bootstrap[:1]
     with pytest.raises(OSError, match="nobody there"):
         client.describe_broker_configs("", True)
+
+
+def test_where_replicas_are(client: ScriptedClient) -> None:
+    infos = {
+        "/d": INFO,
+        "/e": DescribeLogDirsResponse.LogDirInfo(Errors.KAFKA_STORAGE_ERROR, {}),
+        "/f": DescribeLogDirsResponse.LogDirInfo(Errors.NONE, {T0: DescribeLogDirsResponse.ReplicaInfo(9, 7, True)}),
+    }
+    asked: list[Any] = []
+
+    def answer(request: Any, node: Node) -> DescribeLogDirsResponse:
+        asked.append((node.id, list(request.topic_partitions())))
+        return DescribeLogDirsResponse(0, infos if node.id == 1 else {})
+
+    client.answers["DescribeLogDirs"] = answer
+    t0, none, t1 = (TopicPartitionReplica(tp.topic, tp.partition, id) for tp, id in ((T0, 1), (NONE, 1), (T1, 2)))
+    found = client.describe_replica_log_dirs([t0, t1, none])
+    assert asked == [(1, [T0, NONE]), (2, [T1])]
+    assert found == {
+        t0: ReplicaLogDirInfo("/d", 0, "/f", 7),
+        none: ReplicaLogDirInfo(None, -1, "/d", 5),
+        t1: ReplicaLogDirInfo(),
+    }
+    infos["/d"] = DescribeLogDirsResponse.LogDirInfo(Errors.UNKNOWN_SERVER_ERROR, {})
+    with pytest.raises(IllegalStateException, match="The error UNKNOWN_SERVER_ERROR for log directory /d"):
+        client.describe_replica_log_dirs([t0])
+
+
+def test_replicas_are_moved_by_their_own_brokers(client: ScriptedClient) -> None:
+    asked: dict[int, dict[str, dict[str, list[int]]]] = {}
+
+    def answer(request: Any, node: Node) -> AlterReplicaLogDirsResponse:
+        if node.id == 2:
+            raise OSError("broke off")
+        asked[node.id] = {d.log_dir: {t.topic: t.partitions for t in d.topics} for d in request.log_dirs}
+        topic = AlterReplicaLogDirsResponse.Topic
+        codes = {0: Errors.NONE.code, 1: Errors.REPLICA_NOT_AVAILABLE.code}
+        partitions = [topic.Partition(partition=p, error_code=code) for p, code in codes.items()]
+        return AlterReplicaLogDirsResponse(topics=[topic(topic="t", partitions=partitions)])
+
+    client.answers["AlterReplicaLogDirs"] = answer
+    one, two, other = (TopicPartitionReplica("t", p, id) for p, id in ((0, 1), (1, 1), (0, 2)))
+    results = client.alter_replica_log_dirs({one: "/d", two: "/e", other: "/d"})
+    assert asked == {1: {"/d": {"t": [0]}, "/e": {"t": [1]}}}
+    assert results[one] is None
+    found = {str(replica): type(error).__name__ for replica, error in results.items() if error is not None}
+    assert found == {"t-1-1": "ReplicaNotAvailableException", "t-0-2": "OSError"}
+
+
+def test_the_controller_has_leaders_elected(client: ScriptedClient) -> None:
+    requests: list[ElectLeadersRequest] = []
+
+    def answer(request: Any, node: Node) -> ElectLeadersResponse:
+        requests.append(request)
+        topic = ElectLeadersResponse.Topic
+        codes = {0: Errors.NONE.code, 1: Errors.ELECTION_NOT_NEEDED.code}
+        results = [topic.Partition(partition_id=p, error_code=code, error_message=None) for p, code in codes.items()]
+        return ElectLeadersResponse(
+            error_code=Errors.NONE.code if len(requests) < 3 else Errors.NOT_CONTROLLER.code,
+            replica_election_results=[topic(topic="t", partition_results=results)],
+        )
+
+    client.answers["ElectLeaders"] = answer
+    results = client.elect_leaders(ElectionType.PREFERRED, [T0, T1, NONE], 1000)
+    assert client.asked[-1] == ("ElectLeaders", 1)
+    assert (results[T0], type(results[T1]).__name__) == (None, "ElectionNotNeededException")
+    client.elect_leaders(ElectionType.UNCLEAN, None, 2000)
+    with pytest.raises(NotControllerException):
+        client.elect_leaders(ElectionType.UNCLEAN, [], 2000)
+    topics = [r.topic_partitions and {t.topic: t.partition_ids for t in r.topic_partitions} for r in requests]
+    assert topics == [{"t": [0, 1], "none": [0]}, None, []]
+    assert [(r.election_type, r.timeout_ms) for r in requests] == [(0, 1000), (1, 2000), (1, 2000)]
+
+
+def test_a_controller_that_cannot_be_found(client: ScriptedClient) -> None:
+    client._time = clock = MockTime()
+    answers = [MetadataResponse(NODES, "cluster", -1, []), MetadataResponse(NODES, "cluster", 2, [])]
+    client.answers["Metadata"] = lambda request, node: answers.pop(0)
+    client.answers["ElectLeaders"] = lambda request, node: ElectLeadersResponse(
+        error_code=0, replica_election_results=[]
+    )
+    assert client.elect_leaders(ElectionType.PREFERRED, None, 1000) == {}
+    assert client.asked[-1] == ("ElectLeaders", 2)
+
+    def broken_off(request: Any, node: Node) -> MetadataResponse:
+        raise OSError("broke off")
+
+    client.answers["Metadata"] = broken_off
+    start = clock.milliseconds()
+    with pytest.raises(TimeoutException, match="Timed out waiting to send the call ElectLeaders"):
+        client.elect_leaders(ElectionType.PREFERRED, None, 1000)
+    assert clock.milliseconds() - start == 1000
 
 
 # -- kafka-delete-records ----------------------------------------------------------------------------------------------

@@ -105,13 +105,13 @@ class ApiKeys:
     EXPIRE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(40, "ExpireDelegationToken", 0)
     DESCRIBE_DELEGATION_TOKEN: ClassVar[ApiKeys] = _key(41, "DescribeDelegationToken", 0)
     DELETE_GROUPS: ClassVar[ApiKeys] = _key(42, "DeleteGroups", 2)
+    ELECT_LEADERS: ClassVar[ApiKeys] = _key(43, "ElectLeaders", 2)
+    ALTER_PARTITION_REASSIGNMENTS: ClassVar[ApiKeys] = _key(45, "AlterPartitionReassignments", 0)
+    LIST_PARTITION_REASSIGNMENTS: ClassVar[ApiKeys] = _key(46, "ListPartitionReassignments", 0)
     OFFSET_DELETE: ClassVar[ApiKeys] = _key(47, "OffsetDelete", 0)
 
     # Declared, and not in use yet: has_id and values know nothing of them.
-    ELECT_LEADERS: ClassVar[ApiKeys] = _key(43, "ElectLeaders", -1)
     INCREMENTAL_ALTER_CONFIGS: ClassVar[ApiKeys] = _key(44, "IncrementalAlterConfigs", -1)
-    ALTER_PARTITION_REASSIGNMENTS: ClassVar[ApiKeys] = _key(45, "AlterPartitionReassignments", -1)
-    LIST_PARTITION_REASSIGNMENTS: ClassVar[ApiKeys] = _key(46, "ListPartitionReassignments", -1)
 
     MIN_API_KEY: ClassVar[int] = 0
     MAX_API_KEY: ClassVar[int]

@@ -61,6 +61,8 @@ def stack_trace(e: BaseException) -> str:
     if not is_expected(e):
         return "".join(traceback.format_exception(e))
     text = f"{to_string(e)}\n"
+    for suppressed in getattr(e, "suppressed", ()):
+        text += f"\tSuppressed: {stack_trace(suppressed)}"
     return text if e.__cause__ is None else f"{text}Caused by: {stack_trace(e.__cause__)}"
 
 

@@ -256,7 +256,7 @@ def test_api_versions_request_says_what_the_client_is() -> None:
 @pytest.mark.ported("ApiVersionsResponseTest.shouldReturnAllKeysWhenMagicIsCurrentValueAndThrottleMsIsDefaultThrottle")
 def test_api_versions_response() -> None:
     old = ApiVersionsResponse.create_api_versions_response(10, 1)
-    assert {v.api_key for v in old.api_versions} == {*range(43), 47} - {24, 25, 26, 27, 28}
+    assert {v.api_key for v in old.api_versions} == {*range(44), 45, 46, 47} - {24, 25, 26, 27, 28}
     current = ApiVersionsResponse.create_api_versions_response(0, 2)
     assert current.api_version(24) == ApiVersionsResponse.ApiVersion(24, 0, 4)
     assert current.api_version(99) is None
