@@ -428,7 +428,7 @@ def test_without_zookeeper_the_controller_is_asked_once(asking: Asking) -> None:
 
 def test_the_last_broker_alive_asks_once(asking: Asking) -> None:
     asking.alive = [asking.server.config.broker_id]
-    assert asking([2], [answer(Errors.NONE, "t-0")]) == (False, ["set 2", "ask 2 v1", "close"])
+    assert asking([2], [answer(Errors.NONE, "t-0")]) == (False, ["set 2", "ask 2 e7", "close"])
 
 
 def test_who_is_in_a_hurry_asks_nobody_again(asking: Asking) -> None:
