@@ -65,8 +65,8 @@ class Partition(KafkaMetricsGroup):
         in progress. A follower's Fetch takes the write lock only if the ISR has to grow; meanwhile others may move
         the high watermark, but not past the replica that joins. As from 2.0.1 and 2.1 on, a replica joins the ISR
         only with all that the leader had at its election (KAFKA-7128), and a leader epoch is noted in the epoch cache
-        when it begins (KAFKA-7415); a follower cuts its log anew in each leader epoch (KAFKA-7164). 1.1.1 could lose
-        acknowledged records in all three cases. An ISR whose way to ZooKeeper ended without an answer counts for
+        when it begins (KAFKA-7415); a follower that missed a leader epoch cuts its log anew (KAFKA-7164). 1.1.1 could
+        lose acknowledged records in all three cases. An ISR whose way to ZooKeeper ended without an answer counts for
         the high watermark until the state has been read again, as since KIP-497; 1.1.1 goes on with the old ISR.
         While ZooKeeper is away no follower's Fetch tries to change the ISR, and never do two at once: _can_change_isr.
         As from 2.5 on (KAFKA-8813), settings that change while a log is made reach it; 1.1.1 misses them, a
@@ -447,7 +447,8 @@ class Partition(KafkaMetricsGroup):
     ) -> bool:
         """Follow the leader named by the controller; False if it is the same leader as before, in the same epoch.
 
-        Otherwise the log is cut and fetched anew: the leader takes only Fetch requests that know its epoch (KIP-320).
+        In another epoch another may have led meanwhile, to whose log the leader has cut its own; and the requests of
+        followers bear the epoch (KIP-320).
         """
         with self.leader_isr_update_lock.write_lock():
             base_state = partition_state_info.base_partition_state
@@ -460,7 +461,7 @@ class Partition(KafkaMetricsGroup):
             for removed in {r.broker_id for r in self.assigned_replicas()} - set(new_assigned_replicas):
                 self._remove_replica(removed)
             self._in_sync_replicas = frozenset()
-            same_leader = (old_leader, self._leader_epoch) == (base_state.leader, base_state.leader_epoch)
+            same_leader = old_leader == base_state.leader and base_state.leader_epoch == self._leader_epoch
             self._leader_epoch = base_state.leader_epoch
             self._zk_version = base_state.zk_version
             self.leader_replica_id_opt = base_state.leader

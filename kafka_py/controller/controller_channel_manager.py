@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
-from kafka_py.api.api_version import KAFKA_0_9_0, KAFKA_0_10_0_IV1, KAFKA_0_10_2_IV0, KAFKA_1_0_IV0
+from kafka_py.api.api_version import (
+    KAFKA_0_9_0,
+    KAFKA_0_10_0_IV1,
+    KAFKA_0_10_2_IV0,
+    KAFKA_1_0_IV0,
+    KAFKA_2_2_IV0,
+    KAFKA_2_4_IV0,
+    KAFKA_2_4_IV1,
+)
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.clients.api_versions import ApiVersions
 from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
@@ -33,6 +41,7 @@ from kafka_py.utils.logging import Logging
 from kafka_py.utils.shutdownable_thread import ShutdownableThread
 
 if TYPE_CHECKING:
+    from kafka_py.api.api_version import ApiVersion
     from kafka_py.clients.client_response import ClientResponse
     from kafka_py.cluster.broker import Broker
     from kafka_py.common.metrics.metrics import Metrics
@@ -371,6 +380,19 @@ class RequestSendThread(ShutdownableThread):
             return False
 
 
+# from which inter-broker protocol on which version is sent, as in 2.5.1
+_LEADER_AND_ISR_VERSIONS = ((KAFKA_2_4_IV1, 4), (KAFKA_2_4_IV0, 3), (KAFKA_2_2_IV0, 2), (KAFKA_1_0_IV0, 1))
+_UPDATE_METADATA_VERSIONS = (
+    (KAFKA_2_4_IV1, 6),
+    (KAFKA_2_2_IV0, 5),
+    (KAFKA_1_0_IV0, 4),
+    (KAFKA_0_10_2_IV0, 3),
+    (KAFKA_0_10_0_IV1, 2),
+    (KAFKA_0_9_0, 1),
+)
+_STOP_REPLICA_VERSIONS = ((KAFKA_2_4_IV1, 2), (KAFKA_2_2_IV0, 1))
+
+
 class ControllerBrokerRequestBatch(Logging):
     """Collects what the brokers must be told by one event, so that each broker gets few requests.
 
@@ -379,7 +401,8 @@ class ControllerBrokerRequestBatch(Logging):
     Differs: requests to brokers that are not live are dropped here, as from 2.2 on (KAFKA-7235). As from 2.0 on,
         UpdateMetadata names the partitions it is about, not all that are being deleted besides (KAFKA-6481), and as
         from 2.3 on, one StopReplica carries all partitions that share a fate (KAFKA-8294); 1.1.1 sends one for each
-        partition, and the time for deleting many grows with the square of their number.
+        partition, and the time for deleting many grows with the square of their number. From
+        inter.broker.protocol.version 2.2 on each request says which life of the broker it is meant for (KIP-380).
     """
 
     def __init__(self, controller: KafkaController, state_change_logger: StateChangeLogger) -> None:
@@ -517,7 +540,7 @@ class ControllerBrokerRequestBatch(Logging):
     def _send_leader_and_isr(self, controller_epoch: int) -> None:
         controller = self._controller
         log = self._state_change_logger.with_controller_epoch(controller_epoch)
-        version = 1 if controller.config.inter_broker_protocol_version >= KAFKA_1_0_IV0 else 0
+        version = self._version_for(_LEADER_AND_ISR_VERSIONS)
         for broker_id, states in self._of_live_brokers(self.leader_and_isr_request_map):
             for tp, state in states.items():
                 kind = "become-leader" if broker_id == state.base_partition_state.leader else "become-follower"
@@ -530,7 +553,14 @@ class ControllerBrokerRequestBatch(Logging):
                 for broker in self.controller_context.live_or_shutting_down_brokers
                 if broker.id in leader_ids
             }
-            request = LeaderAndIsrRequest.Builder(version, self.controller_id, controller_epoch, dict(states), leaders)
+            request = LeaderAndIsrRequest.Builder(
+                version,
+                self.controller_id,
+                controller_epoch,
+                dict(states),
+                leaders,
+                self.controller_context.live_broker_id_and_epochs[broker_id],
+            )
             controller.send_request(
                 broker_id,
                 ApiKeys.LEADER_AND_ISR,
@@ -550,26 +580,24 @@ class ControllerBrokerRequestBatch(Logging):
                 self.update_metadata_request_broker_set,
                 tp,
             )
-        version = self._update_metadata_request_version()
-        request = UpdateMetadataRequest.Builder(
-            version,
-            self.controller_id,
-            controller_epoch,
-            dict(self.update_metadata_request_partition_info_map),
-            {self._update_metadata_broker(b, version) for b in self.controller_context.live_or_shutting_down_brokers},
-        )
-        live = self.controller_context.live_or_shutting_down_broker_ids
-        for broker_id in self.update_metadata_request_broker_set & live:
+        version = self._version_for(_UPDATE_METADATA_VERSIONS)
+        states = dict(self.update_metadata_request_partition_info_map)
+        brokers = {
+            self._update_metadata_broker(b, version) for b in self.controller_context.live_or_shutting_down_brokers
+        }
+        epochs = self.controller_context.live_broker_id_and_epochs
+        for broker_id in self.update_metadata_request_broker_set & epochs.keys():
+            request = UpdateMetadataRequest.Builder(
+                version, self.controller_id, controller_epoch, states, brokers, epochs[broker_id]
+            )
             self._controller.send_request(broker_id, ApiKeys.UPDATE_METADATA, request, None)
         self.update_metadata_request_broker_set.clear()
         self.update_metadata_request_partition_info_map.clear()
 
-    def _update_metadata_request_version(self) -> int:
+    def _version_for(self, versions: Sequence[tuple[ApiVersion, int]]) -> int:
+        """The first version whose protocol all brokers speak, else 0."""
         ibp = self._controller.config.inter_broker_protocol_version
-        for version, since in ((4, KAFKA_1_0_IV0), (3, KAFKA_0_10_2_IV0), (2, KAFKA_0_10_0_IV1), (1, KAFKA_0_9_0)):
-            if ibp >= since:
-                return version
-        return 0
+        return next((version for since, version in versions if ibp >= since), 0)
 
     def _update_metadata_broker(self, broker: Broker, version: int) -> UpdateMetadataRequest.Broker:
         if version == 0:  # knows only plaintext endpoints
@@ -607,6 +635,13 @@ class ControllerBrokerRequestBatch(Logging):
         partitions: set[TopicPartition],
         callback: StopReplicaCallback | None,
     ) -> None:
-        request = StopReplicaRequest.Builder(self.controller_id, controller_epoch, delete, partitions)
+        request = StopReplicaRequest.Builder(
+            self.controller_id,
+            controller_epoch,
+            delete,
+            partitions,
+            self.controller_context.live_broker_id_and_epochs[broker_id],
+            self._version_for(_STOP_REPLICA_VERSIONS),
+        )
         answered = None if callback is None else lambda response: callback(response, broker_id)
         self._controller.send_request(broker_id, ApiKeys.STOP_REPLICA, request, answered)

@@ -119,7 +119,7 @@ class ControllerContext:
     Mirrors: kafka.controller.ControllerContext
     Thread:  all fields: controller-event-thread. The send threads only read ``epoch``, for their log lines.
     Differs: knows each live broker's epoch, the zxid of its registration, as from 2.2 on (KAFKA-7235): that tells a
-        broker which has been away from one which has not. It stays in here; no request carries it.
+        broker which has been away from one which has not, and the broker itself what is meant for it (KIP-380).
     Left out: liveBrokers_ -- brokers come with their epochs, see set_live_broker_and_epochs
     """
 

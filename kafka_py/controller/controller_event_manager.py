@@ -9,6 +9,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
+from kafka_py.common.errors import ControllerMovedException
 from kafka_py.common.utils.time import Time
 from kafka_py.controller.controller_state import ControllerState
 from kafka_py.utils.concurrent import LinkedBlockingDeque, ReentrantLock
@@ -66,7 +67,8 @@ class ControllerEventManager:
     Mirrors: kafka.controller.ControllerEventManager
     Thread:  any puts; controller-event-thread takes.
     Locks:   _put_lock makes clear_and_put one step, so that no event slips in between the clearing and the put.
-    Differs: an event that is dropped, because the queue is cleared or nobody reads it any more, hears of it (later
+    Differs: the controller is told when an event finds that it is controller no more, as from 2.2 on (KAFKA-6082);
+        an event that is dropped, because the queue is cleared or nobody reads it any more, hears of it (later
         Kafka has preempt for that); else the expiry thread would wait for ever for an Expire that close() has
         dropped, the closing of the ZooKeeper client for that thread, and a broker for its ControlledShutdown. Each
         event waits with the time at which it came, as from 2.1 on.
@@ -79,11 +81,13 @@ class ControllerEventManager:
         controller_id: int,
         rate_and_time_metrics: Mapping[ControllerState, Timer],
         event_processed_listener: Callable[[ControllerEvent], None],
+        controller_moved_listener: Callable[[], None],
         time: Time = Time.SYSTEM,
     ) -> None:
         self.controller_id = controller_id
         self.rate_and_time_metrics = rate_and_time_metrics
         self.event_processed_listener = event_processed_listener
+        self.controller_moved_listener = controller_moved_listener
         self._time = time
         self._state = ControllerState.Idle  # volatile: controller-event-thread
         self._put_lock = ReentrantLock()
@@ -164,6 +168,9 @@ class ControllerEventManager:
             try:
                 with manager.rate_and_time_metrics[event.state].time():
                     event.process()
+            except ControllerMovedException as e:
+                self.info("Controller moved to another broker when processing %s.", event, exc=e)
+                self._tell_that_controller_moved(event)
             except Exception as e:  # noqa: BLE001 -- the controller outlives a failed event, as Kafka's does
                 self.error("Error processing event %s", event, exc=e)
             try:
@@ -171,3 +178,9 @@ class ControllerEventManager:
             except Exception as e:  # noqa: BLE001 -- the listener only refreshes gauges
                 self.error("Error while invoking listener for processed event %s", event, exc=e)
             manager._state = ControllerState.Idle
+
+        def _tell_that_controller_moved(self, event: ControllerEvent) -> None:
+            try:
+                self._manager.controller_moved_listener()
+            except Exception as e:  # noqa: BLE001 -- ZooKeeper is away: the end of the session, or its watch, comes too
+                self.error("Error while invoking listener for controller move after event %s", event, exc=e)

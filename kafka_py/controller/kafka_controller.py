@@ -48,8 +48,6 @@ from kafka_py.controller.state_change_logger import StateChangeLogger
 from kafka_py.controller.topic_deletion_manager import TopicDeletionManager
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.utils.kafka_scheduler import KafkaScheduler
-from kafka_py.zk.zk_data import ControllerZNode
-from kafka_py.zookeeper.keeper_exception import Code, NodeExistsException
 
 if TYPE_CHECKING:
     from kafka_py.common.election_type import ElectionType
@@ -72,6 +70,8 @@ class KafkaController(KafkaMetricsGroup):
     Differs: what an administrator wrote is doubted: a preferred election or a reassignment that cannot be read, or
         names partitions that do not exist or have no leader yet, is logged and taken off the list. (The original
         fails the event and leaves the znode there, which blocks every later wish, or fails each failover.)
+        As from 2.2 on (KAFKA-6082) the office and the next epoch are taken in one transaction, and all that the
+        controller writes is refused once another broker has done so; then it resigns.
     """
 
     # The events are its members, as in Scala.
@@ -95,9 +95,6 @@ class KafkaController(KafkaMetricsGroup):
     RegisterBrokerAndReelect = events.RegisterBrokerAndReelect
     Expire = events.Expire
 
-    INITIAL_CONTROLLER_EPOCH = 1
-    INITIAL_CONTROLLER_EPOCH_ZK_VERSION = 1
-
     def __init__(
         self,
         config: KafkaConfig,
@@ -107,6 +104,7 @@ class KafkaController(KafkaMetricsGroup):
         initial_broker_info: BrokerInfo,
         token_manager: Any,
         thread_name_prefix: str | None = None,
+        initial_broker_epoch: int = -1,
     ) -> None:
         self.config = config
         self.zk_client = zk_client
@@ -116,6 +114,8 @@ class KafkaController(KafkaMetricsGroup):
         self._thread_name_prefix = thread_name_prefix
         self.log_ident = f"[Controller id={config.broker_id}] "
         self.broker_info = initial_broker_info  # volatile: the thread that changes listeners
+        # of this broker's registration [2.2]: what a controller means for a life of it before has a lower one
+        self.broker_epoch = initial_broker_epoch  # volatile: controller-event-thread
         self.state_change_logger = StateChangeLogger(config.broker_id, in_controller_context=True)
         self.controller_context = ControllerContext()  # thread: event
         # Its own scheduler: started and stopped with the term of office, not with the broker.
@@ -124,6 +124,7 @@ class KafkaController(KafkaMetricsGroup):
             config.broker_id,
             self.controller_context.stats.rate_and_time_metrics,
             lambda event: self._update_metrics(),
+            self.maybe_resign,
             time,
         )
         self.topic_deletion_manager = TopicDeletionManager(self, self.event_manager, zk_client)  # thread: event
@@ -194,14 +195,18 @@ class KafkaController(KafkaMetricsGroup):
         self._on_controller_resignation()
 
     def controlled_shutdown(
-        self, id: int, controlled_shutdown_callback: Callable[[set[TopicPartition] | Exception], None]
+        self,
+        id: int,
+        broker_epoch: int,
+        controlled_shutdown_callback: Callable[[set[TopicPartition] | Exception], None],
     ) -> None:
         """Move leadership off a broker that wants to stop.
 
         The callback gets the partitions the broker still leads, or the exception that stopped the move
-        (ControllerMovedException when this broker is not the controller). It runs on the event thread.
+        (ControllerMovedException when this broker is not the controller, StaleBrokerEpochException when the request is
+        of a life of the broker that is over; an epoch of -1 is of any). It runs on the event thread.
         """
-        self.event_manager.put(self.ControlledShutdown(self, id, controlled_shutdown_callback))
+        self.event_manager.put(self.ControlledShutdown(self, id, broker_epoch, controlled_shutdown_callback))
 
     def elect_leaders(
         self,
@@ -239,10 +244,6 @@ class KafkaController(KafkaMetricsGroup):
         state machines, because a broker can follow a LeaderAndIsr only if it knows who is alive. Whatever fails here
         makes the broker resign, so that the cluster always has a controller that works.
         """
-        self.info("Reading controller epoch from ZooKeeper")
-        self._read_controller_epoch_from_zoo_keeper()
-        self.info("Incrementing controller epoch in ZooKeeper")
-        self._increment_controller_epoch()
         self.info("Registering handlers")
         for child_handler in (
             self.broker_change_handler,
@@ -255,9 +256,10 @@ class KafkaController(KafkaMetricsGroup):
         for node_handler in (self.preferred_replica_election_handler, self.partition_reassignment_handler):
             self.zk_client.register_znode_change_handler_and_check_existence(node_handler)
         self.info("Deleting log dir event notifications")
-        self.zk_client.delete_log_dir_event_notifications()
+        epoch_zk_version = self.controller_context.epoch_zk_version
+        self.zk_client.delete_log_dir_event_notifications(None, epoch_zk_version)
         self.info("Deleting isr change notifications")
-        self.zk_client.delete_isr_change_notifications()
+        self.zk_client.delete_isr_change_notifications(None, epoch_zk_version)
         self.info("Initializing controller context")
         self._initialize_controller_context()
         self.info("Fetching topic deletions in progress")
@@ -425,34 +427,18 @@ class KafkaController(KafkaMetricsGroup):
             self.partition_state_machine.handle_state_changes(
                 list(partitions), OnlinePartition, PreferredReplicaPartitionLeaderElectionStrategy
             )
+        except ControllerMovedException as e:
+            self.error(
+                "Error completing preferred replica leader election for partitions %s because controller has moved to "
+                "another broker.",
+                named,
+                exc=e,
+            )
+            raise
         except Exception as e:  # noqa: BLE001 -- the wish is taken off the list whatever came of it
             self.error("Error completing preferred replica leader election for partitions %s", named, exc=e)
         finally:
             self._remove_partitions_from_preferred_replica_election(partitions, is_triggered_by_auto_rebalance)
-
-    def _increment_controller_epoch(self) -> None:
-        """Write epoch + 1, but only over the version that was read; ControllerMovedException if another was faster."""
-        context = self.controller_context
-        moved = "Controller moved to another broker. Aborting controller startup procedure"
-        new_epoch = context.epoch + 1
-        response = self.zk_client.set_controller_epoch_raw(new_epoch, context.epoch_zk_version)
-        if response.result_code == Code.OK:
-            context.epoch_zk_version = response.stat.version
-            context.epoch = new_epoch
-        elif response.result_code == Code.NONODE:
-            created = self.zk_client.create_controller_epoch_raw(self.INITIAL_CONTROLLER_EPOCH)
-            if created.result_code == Code.OK:
-                context.epoch = self.INITIAL_CONTROLLER_EPOCH
-                context.epoch_zk_version = self.INITIAL_CONTROLLER_EPOCH_ZK_VERSION
-            elif created.result_code == Code.NODEEXISTS:
-                raise ControllerMovedException(moved)
-            else:
-                exception = created.failure
-                self.error("Error while incrementing controller epoch", exc=exception)
-                raise exception
-        else:
-            raise ControllerMovedException(moved)
-        self.info("Epoch incremented to %s", context.epoch)
 
     def _initialize_controller_context(self) -> None:
         context, zk = self.controller_context, self.zk_client
@@ -550,14 +536,6 @@ class KafkaController(KafkaMetricsGroup):
             if handler is not None:
                 self.zk_client.unregister_znode_change_handler(handler.path)
 
-    def _read_controller_epoch_from_zoo_keeper(self) -> None:
-        found = self.zk_client.get_controller_epoch()
-        if found is not None:
-            epoch, stat = found
-            self.controller_context.epoch = epoch
-            self.controller_context.epoch_zk_version = stat.version
-            self.info("Initialized controller epoch to %s and zk version %s", epoch, stat.version)
-
     def _remove_partitions_from_preferred_replica_election(
         self, partitions_to_be_removed: Collection[TopicPartition], is_triggered_by_auto_rebalance: bool
     ) -> None:
@@ -571,7 +549,7 @@ class KafkaController(KafkaMetricsGroup):
             else:
                 self.warn("Partition %s failed to complete preferred replica leader election. Leader is %s", tp, leader)
         if not is_triggered_by_auto_rebalance:
-            self.zk_client.delete_preferred_replica_election()
+            self.zk_client.delete_preferred_replica_election(context.epoch_zk_version)
             # The watch was used up: this event sets it anew, so that the next wish is seen.
             self.event_manager.put(self.PreferredReplicaLeaderElection(self))
 
@@ -634,13 +612,25 @@ class KafkaController(KafkaMetricsGroup):
         raise e
 
     def _trigger_controller_move(self) -> None:
-        self._on_controller_resignation()
+        """Lay the office down, unless another broker has taken it."""
+        moved = "Controller has already moved when trying to trigger controller movement"
+        was_active = self.is_active
+        self.active_controller_id = self._controller_in_zk()
+        if not self.is_active:
+            self.warn(moved)
+            # Differs: the original goes on with the state machines and send threads of an office that it has not.
+            self._resign_if_no_longer_active(was_active)
+            return
+        epoch_zk_version = self.controller_context.epoch_zk_version
         self.active_controller_id = -1
-        self.zk_client.delete_controller()
+        self._on_controller_resignation()
+        try:
+            self.zk_client.delete_controller(epoch_zk_version)
+        except ControllerMovedException:
+            self.warn(moved)
 
     def elect(self) -> None:
         """Become controller unless there is one: whoever creates the ephemeral /controller first has won."""
-        timestamp = self._time.milliseconds()
         self.active_controller_id = self._controller_in_zk()
         # Start-up and the deletion of /controller both lead here; by now this very broker may have been elected.
         if self.active_controller_id != -1:
@@ -650,33 +640,52 @@ class KafkaController(KafkaMetricsGroup):
             )
             return
         try:
-            self.zk_client.checked_ephemeral_create(
-                ControllerZNode.path, ControllerZNode.encode(self.config.broker_id, timestamp)
+            context = self.controller_context
+            context.epoch, context.epoch_zk_version = self.zk_client.register_controller_and_increment_controller_epoch(
+                self.config.broker_id
             )
-            self.info("%s successfully elected as the controller", self.config.broker_id)
             self.active_controller_id = self.config.broker_id
+            self.info(
+                "%s successfully elected as the controller. Epoch incremented to %s and epoch zk version is now %s",
+                self.config.broker_id,
+                context.epoch,
+                context.epoch_zk_version,
+            )
             self._on_controller_failover()
-        except NodeExistsException:
-            self.active_controller_id = self._controller_in_zk()
+        except ControllerMovedException as e:
+            self.maybe_resign()
             if self.active_controller_id != -1:
                 self.debug(
                     "Broker %s was elected as controller instead of broker %s",
                     self.active_controller_id,
                     self.config.broker_id,
+                    exc=e,
                 )
             else:
                 self.warn(
-                    "A controller has been elected but just resigned, this will result in another round of election"
+                    "A controller has been elected but just resigned, this will result in another round of election",
+                    exc=e,
                 )
         except Exception as e:  # noqa: BLE001 -- whatever it was: somebody else shall try
-            self.error("Error while electing or becoming controller on broker %s", self.config.broker_id, exc=e)
+            self.error(
+                "Error while electing or becoming controller on broker %s. Trigger controller movement immediately",
+                self.config.broker_id,
+                exc=e,
+            )
             self._trigger_controller_move()
 
     def _controller_in_zk(self) -> int:
         id = self.zk_client.get_controller_id()
         return -1 if id is None else id
 
-    def resign_if_no_longer_active(self, was_active_before_change: bool) -> None:
+    def maybe_resign(self) -> None:
+        """Look who is the controller now, and resign if it was this broker and is not any more."""
+        was_active_before_change = self.is_active
+        self.zk_client.register_znode_change_handler_and_check_existence(self.controller_change_handler)
+        self.active_controller_id = self._controller_in_zk()
+        self._resign_if_no_longer_active(was_active_before_change)
+
+    def _resign_if_no_longer_active(self, was_active_before_change: bool) -> None:
         if was_active_before_change and not self.is_active:
             self._on_controller_resignation()
 

@@ -12,7 +12,12 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from typing import TYPE_CHECKING, cast
 
-from kafka_py.common.errors import BrokerNotAvailableException, ControllerMovedException, IllegalStateException
+from kafka_py.common.errors import (
+    BrokerNotAvailableException,
+    ControllerMovedException,
+    IllegalStateException,
+    StaleBrokerEpochException,
+)
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.controller.controller_context import PartitionAndReplica
 from kafka_py.controller.controller_event_manager import ControllerEvent
@@ -30,6 +35,7 @@ if TYPE_CHECKING:
     from kafka_py.common.topic_partition import TopicPartition
     from kafka_py.controller.kafka_controller import KafkaController
 
+UNKNOWN_BROKER_EPOCH = -1  # AbstractControlRequest.UNKNOWN_BROKER_EPOCH: of a broker that does not know of epochs
 ControlledShutdownCallback = Callable[["set[TopicPartition] | Exception"], None]
 
 
@@ -62,10 +68,15 @@ class ControlledShutdown(OnController):
     state = ControllerState.ControlledShutdown
 
     def __init__(
-        self, controller: KafkaController, id: int, controlled_shutdown_callback: ControlledShutdownCallback
+        self,
+        controller: KafkaController,
+        id: int,
+        broker_epoch: int,
+        controlled_shutdown_callback: ControlledShutdownCallback,
     ) -> None:
         super().__init__(controller)
         self.id = id
+        self.broker_epoch = broker_epoch
         self.controlled_shutdown_callback = controlled_shutdown_callback
 
     def process(self) -> None:
@@ -86,6 +97,14 @@ class ControlledShutdown(OnController):
         controller, context = self.controller, self.controller.controller_context
         if not controller.is_active:
             raise ControllerMovedException("Controller moved to another broker. Aborting controlled shutdown")
+        cached_broker_epoch = context.live_broker_id_and_epochs.get(id)
+        if cached_broker_epoch is not None and UNKNOWN_BROKER_EPOCH != self.broker_epoch < cached_broker_epoch:
+            stale = (
+                f"Received controlled shutdown request from an old broker epoch {self.broker_epoch} for broker {id}. "
+                f"Current broker epoch is {cached_broker_epoch}."
+            )
+            controller.info(stale)
+            raise StaleBrokerEpochException(stale)
         controller.info("Shutting down broker %s", id)
         if id not in context.live_or_shutting_down_broker_ids:
             raise BrokerNotAvailableException(f"Broker id {id} does not exist.")
@@ -316,7 +335,9 @@ class LogDirEventNotification(OnController):
             broker_ids = controller.zk_client.get_broker_ids_from_log_dir_events(sequence_numbers)
             controller.on_broker_log_dir_failure(broker_ids)
         finally:
-            controller.zk_client.delete_log_dir_event_notifications(sequence_numbers)
+            controller.zk_client.delete_log_dir_event_notifications(
+                sequence_numbers, controller.controller_context.epoch_zk_version
+            )
 
 
 class PartitionModifications(OnController):
@@ -364,11 +385,11 @@ class TopicDeletion(OnController):
             unknown = topics - context.all_topics
         if unknown:
             controller.warn("Ignoring request to delete non-existing topics %s", ",".join(sorted(unknown)))
-            controller.zk_client.delete_topic_deletions(sorted(unknown))
+            controller.zk_client.delete_topic_deletions(sorted(unknown), context.epoch_zk_version)
         topics -= unknown
         if not controller.config.delete_topic_enable:
             controller.info("Removing %s since delete topic is disabled", topics)
-            controller.zk_client.delete_topic_deletions(sorted(topics))
+            controller.zk_client.delete_topic_deletions(sorted(topics), context.epoch_zk_version)
         elif topics:
             controller.info("Starting topic deletion for topics %s", ",".join(sorted(topics)))
             being_reassigned = {tp.topic for tp in context.partitions_being_reassigned}
@@ -448,7 +469,9 @@ class IsrChangeNotification(OnController):
                 controller._update_leader_and_isr_cache(partitions)
                 self._process_update_notifications(set(partitions))
         finally:
-            controller.zk_client.delete_isr_change_notifications(sequence_numbers)
+            controller.zk_client.delete_isr_change_notifications(
+                sequence_numbers, controller.controller_context.epoch_zk_version
+            )
 
     def _process_update_notifications(self, partitions: set[TopicPartition]) -> None:
         live = sorted(self.controller.controller_context.live_or_shutting_down_broker_ids)
@@ -490,11 +513,7 @@ class ControllerChange(OnController):
     state = ControllerState.ControllerChange
 
     def process(self) -> None:
-        controller = self.controller
-        was_active = controller.is_active
-        controller.zk_client.register_znode_change_handler_and_check_existence(controller.controller_change_handler)
-        controller.active_controller_id = controller._controller_in_zk()
-        controller.resign_if_no_longer_active(was_active)
+        self.controller.maybe_resign()
 
 
 class Reelect(ControllerChange):
@@ -509,7 +528,7 @@ class RegisterBrokerAndReelect(Reelect):
     """There is a new ZooKeeper session: the broker's own znode went with the old one, write it again first."""
 
     def process(self) -> None:
-        self.controller.zk_client.register_broker_in_zk(self.controller.broker_info)
+        self.controller.broker_epoch = self.controller.zk_client.register_broker_in_zk(self.controller.broker_info)
         super().process()
 
 

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from kafka_py.common.errors import (
     AdminOperationException,
+    ControllerMovedException,
     IllegalStateException,
     KafkaException,
     StateChangeFailedException,
@@ -206,6 +207,13 @@ class KafkaControllerReassignment(Logging):
             reassignment.register_reassign_isr_change_handler(self._zk_client)
             self._topic_deletion_manager.mark_topic_ineligible_for_deletion({tp.topic})
             self.on_partition_reassignment(tp, reassignment)
+        except ControllerMovedException as e:
+            self.error(
+                "Error completing reassignment of partition %s because controller has moved to another broker",
+                tp,
+                exc=e,
+            )
+            raise
         except Exception as e:  # noqa: BLE001 -- the admin client must not wait for ever
             self.error("Error completing reassignment of partition %s", tp, exc=e)
             self._remove_partition_from_reassigned_partitions(tp)
@@ -252,7 +260,7 @@ class KafkaControllerReassignment(Logging):
             else:
                 return
         running = {tp: context.new_replicas for tp, context in self._context.partitions_being_reassigned.items()}
-        self._zk_client.set_or_create_partition_reassignment(running | dict(accepted))
+        self._zk_client.set_or_create_partition_reassignment(running | dict(accepted), self._context.epoch_zk_version)
 
     def _validate_replicas(self, topic_partition: TopicPartition, replicas: Sequence[int]) -> list[int] | ApiError:
         """The replicas, or why the partition cannot have them."""
@@ -326,7 +334,7 @@ class KafkaControllerReassignment(Logging):
     def drop_partition_reassignment(self) -> None:
         """Take away a znode that names no partition: it would keep every later wish out."""
         self.info("No partitions need to be reassigned. Deleting zk path %s", ReassignPartitionsZNode.path)
-        self._zk_client.delete_partition_reassignment()
+        self._zk_client.delete_partition_reassignment(self._context.epoch_zk_version)
         # The watch was used up: this event sets it anew, so that the next wish is seen.
         self._controller.watch_for_partition_reassignment()
 
@@ -396,7 +404,7 @@ class KafkaControllerReassignment(Logging):
             tp: ids for tp, ids in self._context.partition_replica_assignment.items() if tp.topic == partition.topic
         }
         assignment[partition] = list(replicas)
-        response = self._zk_client.set_topic_assignment_raw(partition.topic, assignment)
+        response = self._zk_client.set_topic_assignment_raw(partition.topic, assignment, self._context.epoch_zk_version)
         if response.result_code == Code.NONODE:
             raise IllegalStateException(f"Topic {partition.topic} doesn't exist")
         if response.result_code != Code.OK:
@@ -462,7 +470,9 @@ class KafkaControllerReassignment(Logging):
                     f"with epoch {current.controller_epoch}. Aborting state change by this controller"
                 )
             new_state = current.leader_and_isr.new_epoch_and_zk_version
-            result = self._zk_client.update_leader_and_isr({partition: new_state}, self._context.epoch)
+            result = self._zk_client.update_leader_and_isr(
+                {partition: new_state}, self._context.epoch, self._context.epoch_zk_version
+            )
             if partition in result.successful_partitions:
                 written = result.successful_partitions[partition]
                 self.info("Updated leader epoch for partition %s to %s", partition, written.leader_epoch)
@@ -483,12 +493,12 @@ class KafkaControllerReassignment(Logging):
         self.info("Removing partition %s from the list of reassigned partitions in zookeeper", topic_partition)
         if not left:
             self.info("No more partitions need to be reassigned. Deleting zk path %s", ReassignPartitionsZNode.path)
-            self._zk_client.delete_partition_reassignment()
+            self._zk_client.delete_partition_reassignment(self._context.epoch_zk_version)
             # The watch was used up: this event sets it anew, so that the next wish is seen.
             self._controller.watch_for_partition_reassignment()
         else:
             try:
-                self._zk_client.set_or_create_partition_reassignment(left)
+                self._zk_client.set_or_create_partition_reassignment(left, self._context.epoch_zk_version)
             except KeeperException as e:
                 raise AdminOperationException(str(e)) from e
         being_reassigned.pop(topic_partition, None)

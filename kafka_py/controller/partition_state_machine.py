@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_py.api.leader_and_isr import LeaderAndIsr
-from kafka_py.common.errors import IllegalStateException, StateChangeFailedException
+from kafka_py.common.errors import ControllerMovedException, IllegalStateException, StateChangeFailedException
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
 from kafka_py.controller.partition_leader_election import (
     ControlledShutdownPartitionLeaderElectionStrategy,
@@ -152,6 +152,11 @@ class PartitionStateMachine(Logging):
             self._controller_broker_request_batch.new_batch()
             elected = self._do_handle_state_changes(partitions, target_state, partition_leader_election_strategy)
             self._controller_broker_request_batch.send_requests_to_brokers(self._controller_context.epoch)
+        except ControllerMovedException as e:
+            self.error(
+                "Controller moved to another broker when moving some partitions to %s state", target_state, exc=e
+            )
+            raise
         except Exception as e:  # noqa: BLE001 -- as in Kafka: the event goes on with its other steps
             self.error("Error while moving some partitions to %s state", target_state, exc=e)
             return dict.fromkeys(partitions, e)
@@ -230,7 +235,10 @@ class PartitionStateMachine(Logging):
             )
             self._log_failed_state_change(tp, NewPartition, OnlinePartition, StateChangeFailedException(message))
         try:
-            responses = self._zk_client.create_topic_partition_states_raw(first_states)
+            responses = self._zk_client.create_topic_partition_states_raw(first_states, context.epoch_zk_version)
+        except ControllerMovedException as e:
+            self.error("Controller moved to another broker while creating the state znodes of partitions", exc=e)
+            raise
         except Exception as e:  # noqa: BLE001 -- each partition's failure is logged
             for tp in first_states:
                 self._log_failed_state_change(tp, self._partition_state[tp], NewPartition, e)
@@ -294,7 +302,7 @@ class PartitionStateMachine(Logging):
                 failed[tp] = StateChangeFailedException(message)
         recipients = {tp: ids for tp, leader_and_isr, ids in elections if leader_and_isr is not None}
         adjusted = {tp: leader_and_isr for tp, leader_and_isr, _ in elections if leader_and_isr is not None}
-        result = self._zk_client.update_leader_and_isr(adjusted, context.epoch)
+        result = self._zk_client.update_leader_and_isr(adjusted, context.epoch, context.epoch_zk_version)
         for tp, leader_and_isr in result.successful_partitions.items():
             state = LeaderIsrAndControllerEpoch(leader_and_isr, context.epoch)
             context.partition_leadership_info[tp] = state

@@ -11,7 +11,7 @@ from collections.abc import Callable, Collection, Sequence
 from typing import TYPE_CHECKING
 
 from kafka_py.api.leader_and_isr import LeaderAndIsr
-from kafka_py.common.errors import IllegalStateException, StateChangeFailedException
+from kafka_py.common.errors import ControllerMovedException, IllegalStateException, StateChangeFailedException
 from kafka_py.controller.controller_channel_manager import Callbacks
 from kafka_py.controller.controller_context import PartitionAndReplica
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
@@ -145,6 +145,9 @@ class ReplicaStateMachine(Logging):
             for replica_id, partitions in by_broker.items():
                 self._do_handle_state_changes(replica_id, partitions, target_state, callbacks or Callbacks())
             self._controller_broker_request_batch.send_requests_to_brokers(self._controller_context.epoch)
+        except ControllerMovedException as e:
+            self.error("Controller moved to another broker when moving some replicas to %s state", target_state, exc=e)
+            raise
         except Exception as e:  # noqa: BLE001 -- as in Kafka: the event goes on with its other steps
             self.error("Error while moving some replicas to %s state", target_state, exc=e)
 
@@ -268,7 +271,7 @@ class ReplicaStateMachine(Logging):
                 leader = LeaderAndIsr.NO_LEADER if replica_id == current.leader else current.leader
                 isr = current.isr if len(current.isr) == 1 else [id for id in current.isr if id != replica_id]
                 adjusted[tp] = current.new_leader_and_isr(leader, isr)
-        result = self._zk_client.update_leader_and_isr(adjusted, context.epoch)
+        result = self._zk_client.update_leader_and_isr(adjusted, context.epoch, context.epoch_zk_version)
         for tp in without_state:
             if not self._topic_deletion_manager.is_partition_to_be_deleted(tp):
                 failed[tp] = StateChangeFailedException(

@@ -70,7 +70,9 @@ class TopicDeletionManager(Logging):
             self.topics_ineligible_for_deletion |= halted
         else:
             self.info("Removing %s since delete topic is disabled", initial_topics_to_be_deleted)
-            self._zk_client.delete_topic_deletions(sorted(initial_topics_to_be_deleted))
+            self._zk_client.delete_topic_deletions(
+                sorted(initial_topics_to_be_deleted), self.controller_context.epoch_zk_version
+            )
 
     def try_topic_deletion(self) -> None:
         if self.is_delete_topic_enabled:
@@ -170,9 +172,10 @@ class TopicDeletionManager(Logging):
         self._controller.partition_state_machine.handle_state_changes(partitions, NonExistentPartition)
         self.topics_to_be_deleted.discard(topic)
         self.partitions_to_be_deleted.difference_update(partitions)
-        self._zk_client.delete_topic_configs([topic])
-        self._zk_client.delete_topic_znode(topic)
-        self._zk_client.delete_topic_deletions([topic])
+        epoch_zk_version = self.controller_context.epoch_zk_version
+        self._zk_client.delete_topic_configs([topic], epoch_zk_version)
+        self._zk_client.delete_topic_znode(topic, epoch_zk_version)
+        self._zk_client.delete_topic_deletions([topic], epoch_zk_version)
         self.controller_context.remove_topic(topic)
 
     def _on_topic_deletion(self, topics: Collection[str]) -> None:

@@ -41,6 +41,7 @@ class BrokerAndInitialOffset(NamedTuple):
 
     broker: BrokerEndPoint
     init_offset: int
+    leader_epoch: int = -1  # in which that broker leads; -1 when it is not to be asked for
 
 
 class BrokerIdAndFetcherId(NamedTuple):
@@ -163,27 +164,29 @@ class AbstractFetcherManager(KafkaMetricsGroup, ABC):
     ) -> None:
         """Fetch the partitions from the given brokers; a thread that has died, or whose broker moved, is replaced."""
         with self._lock:
-            per_fetcher: dict[BrokerAndFetcherId, dict[TopicPartition, int]] = {}
+            per_fetcher: dict[BrokerAndFetcherId, dict[TopicPartition, BrokerAndInitialOffset]] = {}
             for tp, target in partition_and_offsets.items():
                 fetcher = BrokerAndFetcherId(target.broker, self.get_fetcher_id(tp.topic, tp.partition))
-                per_fetcher.setdefault(fetcher, {})[tp] = target.init_offset
+                per_fetcher.setdefault(fetcher, {})[tp] = target
             # before a thread gets them: it may find at once that one of them fails
             self.failed_partitions.remove_all(partition_and_offsets)
-            for fetcher, initial_fetch_offsets in per_fetcher.items():
+            for fetcher, targets in per_fetcher.items():
                 key = BrokerIdAndFetcherId(fetcher.broker.id, fetcher.fetcher_id)
                 thread = self.fetcher_thread_map.get(key)
-                orphans: dict[TopicPartition, int] = {}
                 if thread is not None and not _can_fetch_from(thread, fetcher.broker):
                     if _has_died(thread):
                         self.warn("%s has died; another thread takes over its partitions", thread.name)
-                        orphans = {tp: target.init_offset for tp, target in thread.partitions_and_offsets().items()}
+                        targets = thread.partitions_and_offsets() | targets
                     thread.shutdown()
                     thread = None
                 if thread is None:
                     thread = self.create_fetcher_thread(fetcher.fetcher_id, fetcher.broker)
                     self.fetcher_thread_map[key] = thread
                     thread.start()
-                thread.add_partitions(orphans | initial_fetch_offsets)
+                thread.add_partitions(
+                    {tp: target.init_offset for tp, target in targets.items()},
+                    {tp: target.leader_epoch for tp, target in targets.items()},
+                )
         self.info(
             "Added fetcher for partitions %s",
             [

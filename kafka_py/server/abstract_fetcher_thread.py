@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, Any, Generic, NamedTuple, Protocol, TypeVar
 
 from kafka_py.common.errors import (
     CorruptRecordException,
+    FencedLeaderEpochException,
     IllegalStateException,
     KafkaStorageException,
     NotLeaderForPartitionException,
+    UnknownLeaderEpochException,
     UnknownTopicOrPartitionException,
 )
 from kafka_py.common.protocol.errors import Errors
@@ -35,6 +37,7 @@ if TYPE_CHECKING:
     from kafka_py.server.abstract_fetcher_manager import FailedPartitions
 
 R = TypeVar("R")
+_NO_EPOCHS: Mapping[TopicPartition, int] = {}
 
 
 class ClientIdTopicPartition(NamedTuple):
@@ -149,7 +152,8 @@ class PartitionFetchState:
     """Where a partition stands: truncating its log, delayed after an error, or ready for the next Fetch.
 
     Mirrors: kafka.server.PartitionFetchState
-    Differs: a due time by the thread's clock in place of a DelayedItem, which reads the system's
+    Differs: a due time by the thread's clock in place of a DelayedItem, which reads the system's; the epoch of the
+        leader that is followed, as from 2.1 on (KIP-320), -1 where it does not matter
     Left out: toString -- `__repr__`
     """
 
@@ -165,8 +169,8 @@ class PartitionFetchState:
     ) -> None:
         self._time = time
         self.fetch_offset = fetch_offset
-        self.current_leader_epoch = current_leader_epoch
         self.truncating_log = truncating_log
+        self.current_leader_epoch = current_leader_epoch
         self._due_ms = time.milliseconds() + delay_ms if delay_ms > 0 else 0
 
     @property
@@ -190,7 +194,7 @@ class PartitionFetchState:
         return self.truncating_log and not self.is_delayed
 
     def with_offset(self, fetch_offset: int, truncating_log: bool) -> PartitionFetchState:
-        """The same delay and leader epoch with another offset and phase."""
+        """The same delay with another offset and phase."""
         return PartitionFetchState(
             self._time, fetch_offset, self.remaining_delay_ms, truncating_log, self.current_leader_epoch
         )
@@ -212,6 +216,8 @@ class _FetchRequest(Protocol):
     def is_empty(self) -> bool: ...
 
     def offset(self, topic_partition: TopicPartition) -> int: ...
+
+    def current_leader_epoch(self, topic_partition: TopicPartition) -> int: ...
 
 
 class _PartitionData(Protocol):
@@ -267,7 +273,8 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         1.1.1 the first such error ends the thread. An answer about epochs or offsets counts only for the fetch state
         that it was asked for, as with KAFKA-7395 (in 2.1): a partition that was taken away and given back meanwhile
         has another. `handle_offset_out_of_range` does what is common to all fetchers (handleOutOfRangeError since 2.1);
-        the subclass asks for the leader's offsets and truncates.
+        the subclass asks for the leader's offsets and truncates. A partition knows the epoch in which it follows, and
+        is given up until the next LeaderAndIsr when its leader says that this epoch is over (KIP-320, in 2.1).
     """
 
     def __init__(
@@ -294,10 +301,6 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         self.fetcher_lag_stats = FetcherLagStats(client_id)
 
     # ---- what a subclass defines
-
-    def current_leader_epoch(self, topic_partition: TopicPartition) -> int:
-        """The leader epoch in which a partition is fetched that is being added, -1 where nobody asks for it."""
-        return -1
 
     @abstractmethod
     def process_partition_data(self, topic_partition: TopicPartition, fetch_offset: int, partition_data: PD) -> None:
@@ -426,6 +429,11 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                         continue
                     if partition_data.error is Errors.OFFSET_OUT_OF_RANGE:
                         out_of_range.append((topic_partition, state))
+                    elif partition_data.error is Errors.FENCED_LEADER_EPOCH:
+                        if self.on_partition_fenced(
+                            topic_partition, fetch_request.current_leader_epoch(topic_partition)
+                        ):
+                            partitions_with_error.add(topic_partition)
                     elif not self._process_one(topic_partition, state, partition_data):
                         partitions_with_error.add(topic_partition)
         for topic_partition, state in out_of_range:
@@ -440,22 +448,47 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         error = partition_data.error
         if error is Errors.NONE:
             return self._process_records(tp, state, partition_data)
-        if error is Errors.NOT_LEADER_FOR_PARTITION:
+        if error is Errors.UNKNOWN_LEADER_EPOCH:
+            self.debug(
+                "Remote broker has a smaller leader epoch for partition %s than this replica's current leader epoch of "
+                "%d.",
+                tp,
+                state.current_leader_epoch,
+            )
+        elif error is Errors.NOT_LEADER_FOR_PARTITION:
             self.info(
                 "Remote broker is not the leader for partition %s, which could indicate that the partition is being "
                 "moved",
                 tp,
             )
-        elif error in (Errors.FENCED_LEADER_EPOCH, Errors.UNKNOWN_LEADER_EPOCH):
-            self.info(
-                "Remote broker has another leader epoch than %d for partition %s: one of the two is yet to hear of a "
-                "change",
-                state.current_leader_epoch,
-                tp,
-            )
         else:
             self.error("Error for partition %s at offset %d", tp, state.fetch_offset, exc=partition_data.exception)
         return False
+
+    def on_partition_fenced(self, tp: TopicPartition, request_epoch: int) -> bool:
+        """The leader is in a later epoch than the request: True if the partition is as well by now, to ask again.
+
+        Else the partition is given up; the LeaderAndIsr of the later epoch, which is on its way, brings it back.
+        """
+        with self._partition_map_lock:
+            state = self.partition_states.get(tp)
+            if state is None:
+                return False
+            if state.current_leader_epoch == request_epoch:
+                self.info(
+                    "Partition %s has an older epoch (%d) than the current leader. Will await the new LeaderAndIsr "
+                    "state before resuming fetching.",
+                    tp,
+                    request_epoch,
+                )
+                self.mark_partition_failed(tp)
+                return False
+            self.info(
+                "Partition %s has an new epoch (%d) than the current leader. retry the partition later",
+                tp,
+                state.current_leader_epoch,
+            )
+            return True
 
     def handle_offset_out_of_range(self, tp: TopicPartition, state: PartitionFetchState) -> bool:
         """Find a new fetch offset by asking the leader, which may take long: no lock is held; False if it failed."""
@@ -466,7 +499,9 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                     return True  # removed, or added again, while the leader was asked
                 new_offset = self.truncate_to_offsets_of_leader(tp, leader)
                 self._update_and_move_to_end(tp, state.with_offset(new_offset, False))
-        except (UnknownTopicOrPartitionException, NotLeaderForPartitionException) as e:
+        except FencedLeaderEpochException:
+            return not self.on_partition_fenced(tp, state.current_leader_epoch)
+        except (UnknownTopicOrPartitionException, UnknownLeaderEpochException, NotLeaderForPartitionException) as e:
             self.info("Could not fetch offset for %s due to error: %s", tp, e)
             return False
         except Exception as e:  # noqa: BLE001  the leader may have changed: ask again later
@@ -541,7 +576,11 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                 )
             self._partition_map_cond.signal_all()
 
-    def add_partitions(self, initial_fetch_offsets: Mapping[TopicPartition, int]) -> None:
+    def add_partitions(
+        self,
+        initial_fetch_offsets: Mapping[TopicPartition, int],
+        leader_epochs: Mapping[TopicPartition, int] = _NO_EPOCHS,
+    ) -> None:
         """Fetch these too, unless they are fetched already; an offset below 0 is found by asking the leader."""
         asked = {tp: self.fetch_offsets_from_leader(tp) for tp, offset in initial_fetch_offsets.items() if offset < 0}
         with self._partition_map_lock:
@@ -554,7 +593,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
                         self._time,
                         offset,
                         truncating_log=self._include_log_truncation,
-                        current_leader_epoch=self.current_leader_epoch(tp),
+                        current_leader_epoch=leader_epochs.get(tp, -1),
                     )
             self.partition_states = _grouped_by_topic(states)
             self._partition_map_cond.signal_all()
@@ -598,7 +637,7 @@ class AbstractFetcherThread(ShutdownableThread, Generic[REQ, PD]):
         """The partitions with their offsets, as add_fetcher_for_partitions takes them."""
         with self._partition_map_lock:
             return {
-                tp: BrokerAndInitialOffset(self.source_broker, state.fetch_offset)
+                tp: BrokerAndInitialOffset(self.source_broker, state.fetch_offset, state.current_leader_epoch)
                 for tp, state in self.partition_states.items()
             }
 

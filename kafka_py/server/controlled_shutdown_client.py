@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, cast
 
+from kafka_py.api.api_version import KAFKA_0_9_0, KAFKA_2_2_IV0, KAFKA_2_4_IV1
 from kafka_py.clients.api_versions import ApiVersions
 from kafka_py.clients.manual_metadata_updater import ManualMetadataUpdater
 from kafka_py.clients.network_client import NetworkClient
@@ -23,6 +24,10 @@ if TYPE_CHECKING:
     from kafka_py.common.node import Node
     from kafka_py.common.utils.time import Time
     from kafka_py.server.kafka_config import KafkaConfig
+
+
+# from which inter-broker protocol on which version is sent, as in 2.5.1
+_VERSIONS = ((KAFKA_2_4_IV1, 3), (KAFKA_2_2_IV0, 2), (KAFKA_0_9_0, 1))
 
 
 class ControlledShutdownClient:
@@ -74,17 +79,18 @@ class ControlledShutdownClient:
         """Give up the connection to a former controller."""
         self._network_client.close(node.id_string())
 
-    def ask(self, node: Node, version: int) -> ControlledShutdownResponse:
-        """Ask to move this broker's leaders.
+    def ask(self, node: Node, broker_epoch: int) -> ControlledShutdownResponse:
+        """Ask to move the leaders of this life of the broker.
 
         Raises OSError when no answer comes in time; after initiate_close that, or DisconnectException.
         """
         timeout_ms = self._config.controller_socket_timeout_ms
         if not NetworkClientUtils.await_ready(self._network_client, node, self._time, timeout_ms):
             raise TimeoutError(f"Failed to connect within {timeout_ms} ms")
-        builder = ControlledShutdownRequest.Builder(
-            ControlledShutdownRequest(broker_id=self._config.broker_id), version
-        )
+        protocol = self._config.inter_broker_protocol_version
+        version = next((version for since, version in _VERSIONS if protocol >= since), 0)
+        asked = ControlledShutdownRequest(broker_id=self._config.broker_id, broker_epoch=broker_epoch)
+        builder = ControlledShutdownRequest.Builder(asked, version, version)
         request = self._network_client.new_client_request(node.id_string(), builder, self._time.milliseconds(), True)
         response = NetworkClientUtils.send_and_receive(self._network_client, request, self._time)
         return cast("ControlledShutdownResponse", response.response_body())

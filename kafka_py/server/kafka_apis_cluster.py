@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, ClassVar
 
+from kafka_py.common.errors import StaleBrokerEpochException
 from kafka_py.common.internals.topic import Topic
 from kafka_py.common.protocol.errors import Errors
 from kafka_py.common.requests.controlled_shutdown_request import ControlledShutdownRequest
@@ -67,9 +68,12 @@ class KafkaApisCluster(Logging):
         """Become leader or follower of partitions."""
         leader_and_isr_request = request.body(LeaderAndIsrRequest)
         if self._auth_helper.authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
-            response = self._replica_manager.become_leader_or_follower(
-                request.header.correlation_id, leader_and_isr_request, self._on_leadership_change
-            )
+            if self._is_broker_epoch_stale("LeaderAndIsr", leader_and_isr_request.broker_epoch):
+                response = leader_and_isr_request.get_error_response(0, StaleBrokerEpochException())
+            else:
+                response = self._replica_manager.become_leader_or_follower(
+                    request.header.correlation_id, leader_and_isr_request, self._on_leadership_change
+                )
             self._request_helper.send_response_exempt_throttle(request, response)
         else:
             exception = Errors.CLUSTER_AUTHORIZATION_FAILED.exception()
@@ -101,7 +105,10 @@ class KafkaApisCluster(Logging):
         """Stop following partitions, and delete them if asked to."""
         stop_replica_request = request.body(StopReplicaRequest)
         if self._auth_helper.authorize(request.session, Operation.ClusterAction, Resource.CLUSTER_RESOURCE):
-            result, error = self._replica_manager.stop_replicas(stop_replica_request)
+            result: dict[TopicPartition, Errors] = {}
+            error = Errors.STALE_BROKER_EPOCH
+            if not self._is_broker_epoch_stale("stop replica", stop_replica_request.broker_epoch):
+                result, error = self._replica_manager.stop_replicas(stop_replica_request)
             # A replica that is moved away gets no LeaderAndIsr: it may have been the leader's.
             for tp, stopped in result.items():
                 if stopped is Errors.NONE and stop_replica_request.delete_partitions:
@@ -123,6 +130,10 @@ class KafkaApisCluster(Logging):
             self._request_helper.send_response_maybe_throttle(
                 request, lambda _: UpdateMetadataResponse(Errors.CLUSTER_AUTHORIZATION_FAILED)
             )
+            return
+        if self._is_broker_epoch_stale("update metadata", update_request.broker_epoch):
+            response = UpdateMetadataResponse(Errors.STALE_BROKER_EPOCH)
+            self._request_helper.send_response_exempt_throttle(request, response)
             return
         deleted_partitions = self._replica_manager.maybe_update_metadata_cache(
             request.header.correlation_id, update_request
@@ -147,4 +158,22 @@ class KafkaApisCluster(Logging):
                 response = ControlledShutdownResponse(Errors.NONE, result)
             self._request_helper.send_response_exempt_throttle(request, response)
 
-        self._controller.controlled_shutdown(shutdown_request.broker_id, controlled_shutdown_callback)
+        self._controller.controlled_shutdown(
+            shutdown_request.broker_id, shutdown_request.broker_epoch, controlled_shutdown_callback
+        )
+
+    def _is_broker_epoch_stale(self, name: str, broker_epoch_in_request: int) -> bool:
+        """Whether the request was meant for a life of this broker that is over (KIP-380); -1 is of any life.
+
+        A higher epoch than ours is right: the controller may hear of our registration before we do.
+        """
+        broker_epoch = self._controller.broker_epoch
+        if broker_epoch_in_request == -1 or broker_epoch_in_request >= broker_epoch:
+            return False
+        self.info(
+            "Received %s request with broker epoch %d smaller than the current broker epoch %d",
+            name,
+            broker_epoch_in_request,
+            broker_epoch,
+        )
+        return True

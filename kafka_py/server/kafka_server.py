@@ -14,7 +14,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from kafka_py.api.api_version import KAFKA_0_9_0
 from kafka_py.cluster.broker import Broker
 from kafka_py.common.cluster_resource import ClusterResource
 from kafka_py.common.cluster_resource_listener import ClusterResourceListener
@@ -422,7 +421,7 @@ class KafkaServer(KafkaMetricsGroup):
         self.replica_manager = self.create_replica_manager(self._is_shutting_down)
         self.replica_manager.startup()
         self.broker_info = self.create_broker_info()
-        self.zk_client.register_broker_in_zk(self.broker_info)
+        broker_epoch = self.zk_client.register_broker_in_zk(self.broker_info)
         # The id is ours now: it may go into meta.properties.
         self._checkpoint_broker_id(config.broker_id)
         self.kafka_controller = KafkaController(
@@ -433,6 +432,7 @@ class KafkaServer(KafkaMetricsGroup):
             self.broker_info,
             self.token_manager,
             self._thread_name_prefix,
+            broker_epoch,
         )
         self.kafka_controller.startup()
         self.admin_manager = AdminManager(config, self.metrics, self.metadata_cache, self.zk_client, self.time)
@@ -702,8 +702,8 @@ class KafkaServer(KafkaMetricsGroup):
 
     def _ask(self, client: ControlledShutdownClient, controller: Node) -> bool:
         """Whether the controller has taken all leaders away; OSError or DisconnectException without an answer."""
-        version = 0 if self.config.inter_broker_protocol_version < KAFKA_0_9_0 else 1
-        response = client.ask(controller, version)
+        assert self.kafka_controller is not None
+        response = client.ask(controller, self.kafka_controller.broker_epoch)
         if response.error() is Errors.NONE and not response.partitions_remaining():
             self.info("Controlled shutdown succeeded")
             return True

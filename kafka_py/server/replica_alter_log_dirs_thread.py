@@ -64,6 +64,10 @@ class FetchRequest:
         """The fetch offset of a partition."""
         return self.underlying.fetch_data()[topic_partition].fetch_offset
 
+    def current_leader_epoch(self, topic_partition: TopicPartition) -> int:
+        """-1: a copy within the broker is fenced by nobody."""
+        return -1
+
     def __str__(self) -> str:
         return str(self.underlying)
 

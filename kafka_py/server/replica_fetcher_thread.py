@@ -22,6 +22,7 @@ from kafka_py.api.api_version import (
     KAFKA_2_0_IV1,
     KAFKA_2_1_IV1,
     KAFKA_2_1_IV2,
+    KAFKA_2_2_IV1,
     KAFKA_2_3_IV1,
 )
 from kafka_py.clients.fetch_session_handler import FetchSessionHandler
@@ -62,7 +63,8 @@ if TYPE_CHECKING:
     from kafka_py.server.replica_manager import ReplicaManager
     from kafka_py.server.replication_quota_manager import ReplicaQuota, ReplicationQuotaManager
 
-# from which inter-broker protocol on the followers use which version of Fetch
+
+# from which inter-broker protocol on the followers use which version of Fetch, as in 2.5.1
 _FETCH_VERSIONS = (
     (KAFKA_2_3_IV1, 11),
     (KAFKA_2_1_IV2, 10),
@@ -74,9 +76,9 @@ _FETCH_VERSIONS = (
     (KAFKA_0_10_0_IV0, 2),
     (KAFKA_0_9_0, 1),
 )
-# and of the two questions to the leader; from 2 and 4 on they bear the leader epoch that the follower knows
-_EPOCH_VERSIONS = ((KAFKA_2_3_IV1, 3), (KAFKA_2_1_IV1, 2), (KAFKA_2_0_IV0, 1))
-_LIST_OFFSETS_VERSIONS = ((KAFKA_2_1_IV1, 4), (KAFKA_0_10_1_IV2, 1))
+_OFFSET_FOR_LEADER_EPOCH_VERSIONS = ((KAFKA_2_3_IV1, 3), (KAFKA_2_1_IV1, 2), (KAFKA_2_0_IV0, 1))
+# Up to 1.1-IV0 as in 1.1.1; later Kafka uses version 2 from 0.11.0-IV0 on.
+_LIST_OFFSETS_VERSIONS = ((KAFKA_2_2_IV1, 5), (KAFKA_2_1_IV1, 4), (KAFKA_2_0_IV1, 3), (KAFKA_0_10_1_IV2, 1))
 
 
 class FetchRequest:
@@ -95,6 +97,10 @@ class FetchRequest:
     def offset(self, topic_partition: TopicPartition) -> int:
         """The fetch offset of a partition."""
         return self.session_parts[topic_partition].fetch_offset
+
+    def current_leader_epoch(self, topic_partition: TopicPartition) -> int:
+        """The leader epoch in which a partition is asked for, -1 if any will do."""
+        return self.session_parts[topic_partition].current_leader_epoch
 
     @property
     def is_empty(self) -> bool:
@@ -159,8 +165,9 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
     Thread: ReplicaFetcherThread-{fetcher}-{leader}
     Differs: `truncate` is Kafka's maybeTruncate with an argument. A follower that has records of an epoch its leader
         lacks finds out by asking for its earlier epochs, too; in 1.1.1 both may keep different records under one
-        offset after two changes of leader in a row (KAFKA-6361). It is done at once, and not with a truncation after
-        each answer as in 2.0. From inter-broker protocol 2.1 on all requests name the leader epoch (KAFKA-7395). When
+        offset after two changes of leader in a row (KAFKA-6361, mended in 2.0 by a new version of the request, which is
+        what is sent from inter.broker.protocol.version 2.0 on: KIP-279). From 2.1 on requests bear the epoch in which
+        this replica follows (KIP-320). When
         the leader's log ends before ours it is followed in that, whatever unclean.leader.election.enable says; 1.1.1
         ends the process (KAFKA-7414, in 2.0.1).
     """
@@ -205,8 +212,8 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         )  # thread: fetcher
         protocol = broker_config.inter_broker_protocol_version
         self._fetch_request_version = _version_for(protocol, _FETCH_VERSIONS)
-        self._epoch_request_version = _version_for(protocol, _EPOCH_VERSIONS)
-        self._list_offsets_version = _version_for(protocol, _LIST_OFFSETS_VERSIONS)
+        self._offset_for_leader_epoch_request_version = _version_for(protocol, _OFFSET_FOR_LEADER_EPOCH_VERSIONS)
+        self._list_offset_request_version = _version_for(protocol, _LIST_OFFSETS_VERSIONS)
         self._fetch_metadata_supported = protocol >= KAFKA_1_1_IV0
         self._max_wait = broker_config.replica_fetch_wait_max_ms
         self._min_bytes = broker_config.replica_fetch_min_bytes
@@ -214,16 +221,6 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         self._fetch_size = broker_config.replica_fetch_max_bytes
         self._should_send_leader_epoch_request = protocol >= KAFKA_0_11_0_IV2
         self._fetch_session_handler = FetchSessionHandler(self.log_ident, source_broker.id)  # thread: fetcher
-
-    def current_leader_epoch(self, topic_partition: TopicPartition) -> int:
-        """Of the LeaderAndIsr that has the partition added; a leader of another epoch will refuse us (KIP-320)."""
-        partition = self._replica_mgr.get_partition(topic_partition)
-        return -1 if partition is None else partition.get_leader_epoch
-
-    def _current_leader_epochs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
-        """Those the partitions were added with; what is answered to a later one is thrown away."""
-        states = self.partition_states
-        return {tp: states[tp].current_leader_epoch if tp in states else -1 for tp in partitions}
 
     def _epoch_cache_opt(self, tp: TopicPartition) -> LeaderEpochCache | None:
         replica = self._replica_mgr.get_replica(tp)
@@ -365,12 +362,10 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 continue
             try:
                 log_start_offset = self._replica_mgr.get_replica_or_exception(tp).log_start_offset
-                builder.add(
-                    tp,
-                    JFetchRequest.PartitionData(
-                        state.fetch_offset, log_start_offset, self._fetch_size, state.current_leader_epoch
-                    ),
+                data = JFetchRequest.PartitionData(
+                    state.fetch_offset, log_start_offset, self._fetch_size, state.current_leader_epoch
                 )
+                builder.add(tp, data)
             except KafkaStorageException:
                 # handle_log_dir_failure will soon take it away, and has logged why
                 partitions_with_error.add(tp)
@@ -403,11 +398,10 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
 
     def _earliest_or_latest_offset(self, tp: TopicPartition, earliest_or_latest: int) -> int:
         """The leader's start or end offset."""
-        version = self._list_offsets_version
+        version = self._list_offset_request_version
         builder = ListOffsetRequest.Builder.for_replica(version, self._replica_id)
         if version >= 1:
-            builder.set_target_times({tp: earliest_or_latest})
-            builder.set_current_leader_epochs(self._current_leader_epochs([tp]))
+            builder.set_target_times({tp: earliest_or_latest}, self._current_leader_epochs([tp]))
         else:
             builder.set_offset_data({tp: ListOffsetRequest.PartitionData(earliest_or_latest, 1)})
         client_response = self._leader_endpoint.send_request(builder)
@@ -456,21 +450,24 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         if not self._should_send_leader_epoch_request:
             return {tp: EpochEndOffset(Errors.NONE, undefined) for tp in partitions}
         result = dict(self._end_offsets(partitions))
-        if self._epoch_request_version >= 1:
-            self._go_back_to_an_epoch_in_common(partitions, result)
-        else:
+        if self._offset_for_leader_epoch_request_version == 0:
             self._look_back_for_an_epoch_in_common(partitions, result)
         return result
 
+    def _current_leader_epochs(self, partitions: Iterable[TopicPartition]) -> dict[TopicPartition, int]:
+        """In which epochs these are followed, -1 for those that are not any more: no answer for them will count."""
+        states = ((tp, self.partition_states.get(tp)) for tp in partitions)
+        return {tp: -1 if state is None else state.current_leader_epoch for tp, state in states}
+
     def _end_offsets(self, partitions: Mapping[TopicPartition, int]) -> Mapping[TopicPartition, EpochEndOffset]:
         try:
-            builder = OffsetsForLeaderEpochRequest.Builder.for_follower(
-                self._epoch_request_version,
+            request = OffsetsForLeaderEpochRequest.Builder.for_follower(
+                self._offset_for_leader_epoch_request_version,
                 dict(partitions),
                 self._current_leader_epochs(partitions),
                 self._replica_id,
             )
-            response = self._leader_endpoint.send_request(builder)
+            response = self._leader_endpoint.send_request(request)
             result = cast("OffsetsForLeaderEpochResponse", response.response_body()).responses()
             self.debug("Receive leaderEpoch response %s", result)
             return result
@@ -480,53 +477,23 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 tp: EpochEndOffset(Errors.for_exception(e), EpochEndOffset.UNDEFINED_EPOCH_OFFSET) for tp in partitions
             }
 
-    def _own_entries(self, latest_epochs: Mapping[TopicPartition, int]) -> dict[TopicPartition, list[EpochEntry]]:
-        """Our leader epochs, unless the partition has led, or been taken away, while the leader was asked."""
-        entries: dict[TopicPartition, list[EpochEntry]] = {}
-        for tp, latest_epoch in latest_epochs.items():
-            cache = self._epoch_cache_opt(tp)
-            own = [] if cache is None else cast("LeaderEpochFileCache", cache).epoch_entries()
-            if own and own[-1].epoch == latest_epoch:
-                entries[tp] = own
-        return entries
-
-    def _go_back_to_an_epoch_in_common(
-        self, latest_epochs: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
-    ) -> None:
-        """Put the end offsets back to where our log parted from the leader's (KIP-279).
-
-        The leader names its newest epoch that is not above the one asked for. If that is not ours, what we have of
-        later epochs is cut off, and our newest one below it is asked for. (Kafka cuts the log between two questions.)
-        """
-        entries = self._own_entries(latest_epochs)
-        answers = dict(result)
-        while answers:
-            asked: dict[TopicPartition, int] = {}
-            for tp, answer in answers.items():
-                epoch = answer.leader_epoch()
-                if answer.has_error() or answer.end_offset() < 0 or epoch < 0:
-                    result[tp] = answer
-                    continue
-                later = [e.start_offset for e in entries.get(tp, ()) if e.epoch > epoch]
-                earlier = [e for e in entries.get(tp, ()) if e.epoch <= epoch]
-                before = result[tp].end_offset()
-                result[tp] = EpochEndOffset.of(min(before, answer.end_offset(), *later[:1]))
-                if earlier and earlier[-1].epoch < epoch:
-                    entries[tp] = earlier
-                    asked[tp] = earlier[-1].epoch
-            answers = {tp: end for tp, end in self._end_offsets(asked).items() if tp in asked} if asked else {}
-
     def _look_back_for_an_epoch_in_common(
         self, latest_epochs: Mapping[TopicPartition, int], result: dict[TopicPartition, EpochEndOffset]
     ) -> None:
-        """The same for a leader that speaks the first version only (KAFKA-6361).
+        """Put the end offsets back to where our log parted from the leader's (KAFKA-6361).
 
         For an epoch that it lacks the leader names the start of its next one, up to which our records may be others
         than its own. It names the same for the epoch before: by that we know. What is ours of an epoch it lacks is cut
         off whole, and the one before is looked at. When all of the leader's epochs are later than that, nothing that
         is left is its own, and our high watermark is the place to cut at.
         """
-        entries = self._own_entries(latest_epochs)
+        entries: dict[TopicPartition, list[EpochEntry]] = {}
+        for tp, latest_epoch in latest_epochs.items():
+            cache = self._epoch_cache_opt(tp)
+            own = [] if cache is None else cast("LeaderEpochFileCache", cache).epoch_entries()
+            # else it has led, or been taken away, while the leader was asked
+            if own and own[-1].epoch == latest_epoch:
+                entries[tp] = own
         ends = {tp: end.end_offset() for tp, end in result.items() if not end.has_error() and end.end_offset() >= 0}
         while asked := {tp: entries[tp][-1].epoch - 1 for tp in ends if entries.get(tp) and entries[tp][-1].epoch > 0}:
             lacking: dict[TopicPartition, int] = {}
@@ -565,6 +532,9 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
         fetch_offsets: dict[TopicPartition, int] = {}
         partitions_with_error: set[TopicPartition] = set()
         for tp, epoch_offset in fetched_epochs.items():
+            if epoch_offset.error() is Errors.FENCED_LEADER_EPOCH:
+                self.on_partition_fenced(tp, self.partition_states[tp].current_leader_epoch)
+                continue
             if epoch_offset.has_error():
                 self.info(
                     "Retrying leaderEpoch request for partition %s as the leader reported an error: %s",
@@ -575,10 +545,13 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 continue
             try:
                 partition, replica = self._partition_of(tp)
-                fetch_offset = self._truncation_offset(tp, replica, epoch_offset)
+                fetch_offset, is_final = self._offset_truncation_state(tp, replica, epoch_offset)
                 partition.truncate_to(fetch_offset, is_future=False)
                 self._mark_future_replica_for_truncation(tp, fetch_offset)
-                fetch_offsets[tp] = fetch_offset
+                if is_final:
+                    fetch_offsets[tp] = fetch_offset
+                else:
+                    self.partition_states[tp] = self.partition_states[tp].with_offset(fetch_offset, truncating_log=True)
             except KafkaStorageException as e:
                 self.error("Failed to truncate %s to %s", tp, epoch_offset, exc=e)
                 self.mark_partition_failed(tp)
@@ -586,6 +559,41 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
                 self.error("Unexpected error occurred during truncation for %s to %s", tp, epoch_offset, exc=e)
                 self.mark_partition_failed(tp)
         return ResultWithPartitions(fetch_offsets, partitions_with_error)
+
+    def _offset_truncation_state(
+        self, tp: TopicPartition, replica: Replica, epoch_offset: EpochEndOffset
+    ) -> tuple[int, bool]:
+        """Where to cut, and whether that is all: else the leader is asked again, for an older epoch (KIP-279).
+
+        The leader names the largest epoch that it has, up to the one asked for. When this log lacks that epoch, what
+        it has of later ones is the leader's in no case: it goes, and the one before is asked for.
+        """
+        leader_epoch, end_offset = epoch_offset.leader_epoch(), epoch_offset.end_offset()
+        if end_offset == EpochEndOffset.UNDEFINED_EPOCH_OFFSET or leader_epoch == EpochEndOffset.UNDEFINED_EPOCH:
+            return self._truncation_offset(tp, replica, epoch_offset), True
+        log_end_offset = replica.log_end_offset.message_offset
+        assert replica.epochs is not None, "a local replica has epochs"
+        follower_epoch, follower_end_offset = replica.epochs.epoch_and_end_offset_for(leader_epoch)
+        if follower_end_offset == EpochEndOffset.UNDEFINED_EPOCH_OFFSET:
+            self.warn(
+                "Based on replica's leader epoch, leader replied with epoch %d below any replica's tracked epochs for "
+                "%s. The leader's offset only %d will be used for truncation.",
+                leader_epoch,
+                tp,
+                end_offset,
+            )
+            return min(end_offset, log_end_offset), True
+        if follower_epoch != leader_epoch:
+            intermediate_offset = min(follower_end_offset, log_end_offset)
+            self.info(
+                "Based on replica's leader epoch, leader replied with epoch %d unknown to the replica for %s. Will "
+                "truncate to %d and send another leader epoch request to the leader.",
+                leader_epoch,
+                tp,
+                intermediate_offset,
+            )
+            return intermediate_offset, False
+        return min(follower_end_offset, end_offset, log_end_offset), True
 
     def _truncation_offset(self, tp: TopicPartition, replica: Replica, epoch_offset: EpochEndOffset) -> int:
         end_offset = epoch_offset.end_offset()
@@ -615,4 +623,5 @@ class ReplicaFetcherThread(AbstractFetcherThread[FetchRequest, PartitionData]):
 
 
 def _version_for(protocol: ApiVersion, versions: Iterable[tuple[ApiVersion, int]]) -> int:
+    """The first version whose protocol is reached, else 0."""
     return next((version for since, version in versions if protocol >= since), 0)

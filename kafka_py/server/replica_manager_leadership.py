@@ -468,6 +468,7 @@ class ReplicaManagerLeadership(Logging):
                         listener_name
                     ),
                     p.get_replica_or_exception().high_watermark.message_offset,
+                    p.get_leader_epoch,
                 )
                 for p in partitions
             }

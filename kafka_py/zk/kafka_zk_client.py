@@ -8,16 +8,22 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kafka_py.cluster.broker import Broker
-from kafka_py.common.errors import KafkaException
+from kafka_py.common.errors import ControllerMovedException, IllegalArgumentException, KafkaException
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
 from kafka_py.metrics.kafka_metrics_group import KafkaMetricsGroup
 from kafka_py.metrics.yammer import MetricName
 from kafka_py.server.config_type import ConfigType
 from kafka_py.zk.checked_ephemeral import CheckedEphemeral
+from kafka_py.zk.controller_epoch_check import (
+    unwrap_response_with_controller_epoch_check,
+    wrap_request_with_controller_epoch_check,
+)
+from kafka_py.zk.controller_registration import ControllerRegistration
+from kafka_py.zk.recursive_paths import RecursivePaths
 from kafka_py.zk.zk_data import (
     BrokerIdsZNode,
     BrokerIdZNode,
@@ -48,7 +54,7 @@ from kafka_py.zk.zk_data import (
     ZkStat,
     ZkVersion,
 )
-from kafka_py.zookeeper.keeper_exception import Code, KeeperException, NodeExistsException
+from kafka_py.zookeeper.keeper_exception import Code, NodeExistsException
 from kafka_py.zookeeper.requests import (
     AsyncRequest,
     AsyncResponse,
@@ -72,6 +78,7 @@ if TYPE_CHECKING:
     from kafka_py.zookeeper.zoo_keeper_client import StateChangeHandler, ZNodeChangeHandler, ZNodeChildChangeHandler
 
 _NO_TAGS: Mapping[str, str] = {}
+_ANY = ZkVersion.NO_VERSION  # of the controller's epoch: the write is not fenced
 # What decoding raises for JSON of another shape.
 _UNREADABLE = (ValueError, TypeError, AttributeError)
 R = TypeVar("R", bound=AsyncResponse)
@@ -84,7 +91,9 @@ class KafkaZkClient(KafkaMetricsGroup):
     Mirrors: kafka.zk.KafkaZkClient
     Thread: any; the methods block until ZooKeeper has answered, or the session is gone (KeeperException).
     Differs: apply is the class method create; the overloads that delete all notifications are the methods called
-        without numbers.
+        without numbers. What the controller writes is fenced as from 2.2 on (KAFKA-6082): with
+        expected_controller_epoch_zk_version, a write fails with ControllerMovedException once /controller_epoch has
+        another version, because another broker has become the controller. The default is not to look.
     """
 
     logger_name = "kafka.zk.KafkaZkClient"
@@ -132,6 +141,7 @@ class KafkaZkClient(KafkaMetricsGroup):
         self._zoo_keeper_client = zoo_keeper_client
         self._is_secure = is_secure
         self._time = time
+        self._recursive_paths = RecursivePaths(self)
         # The session that last created an ephemeral node, 0 before that.
         self._ephemeral_session_id = 0  # volatile: any thread
         self._latency_metric = self.new_histogram("ZooKeeperRequestLatencyMs")
@@ -205,24 +215,7 @@ class KafkaZkClient(KafkaMetricsGroup):
 
     def create_recursive(self, path: str, data: bytes | None = None, throw_if_path_exists: bool = True) -> None:
         """Create the node, and those above it without data; raises NodeExistsException if the node is there."""
-        response = self._create_persistent(path, data)
-        if response.result_code is Code.NONODE:
-            self._create_parents(_parent_path(path))
-            response = self._create_persistent(path, data)
-        if throw_if_path_exists or response.result_code is not Code.NODEEXISTS:
-            response.maybe_throw()
-
-    def _create_parents(self, path: str) -> None:
-        response = self._create_persistent(path, None)
-        if response.result_code is Code.NONODE:
-            self._create_parents(_parent_path(path))
-            response = self._create_persistent(path, None)
-        if response.result_code is not Code.NODEEXISTS:
-            response.maybe_throw()
-
-    def _create_persistent(self, path: str, data: bytes | None) -> CreateResponse:
-        request = CreateRequest(path, data, self._acls(path), CreateMode.PERSISTENT)
-        return self._retry_request_until_connected(request)
+        self._recursive_paths.create(path, data, throw_if_path_exists)
 
     def create_sequential_persistent_path(self, path: str, data: bytes) -> str:
         """Create a node whose name is the path with the next number; returns that name."""
@@ -235,43 +228,36 @@ class KafkaZkClient(KafkaMetricsGroup):
         """Delete the node and all below it; False when it was not there."""
         return self.delete_recursive(path)
 
-    def delete_recursive(self, path: str) -> bool:
-        """Delete the node and all below it; False when it was not there, KeeperException when that fails.
-
-        Level by level, so that the requests of a level are on their way together; Kafka waits for one after the other.
-        """
-        levels: list[list[str]] = []
-        paths = [path]
-        while paths:
-            found, paths = self._with_children(paths)
-            levels.append(found)
-        for found in reversed(levels):
-            for deleted in self._retry_requests_until_connected(
-                [DeleteRequest(node, ZkVersion.NO_VERSION) for node in found]
-            ):
-                if deleted.result_code is not Code.NONODE:
-                    deleted.maybe_throw()
-        return bool(levels[0])
-
-    def _with_children(self, paths: Sequence[str]) -> tuple[list[str], list[str]]:
-        """Those of the nodes that are there, and the paths of their children."""
-        there, children = [], []
-        for response in self._retry_requests_until_connected([GetChildrenRequest(path) for path in paths]):
-            if response.result_code is not Code.NONODE:
-                response.maybe_throw()
-                there.append(response.path)
-                children += [f"{response.path}/{child}" for child in response.children]
-        return there, children
+    def delete_recursive(self, path: str, expected_controller_epoch_zk_version: int = _ANY) -> bool:
+        """Delete the node and all below it; False when it was not there, KeeperException when that fails."""
+        return self._recursive_paths.delete(path, expected_controller_epoch_zk_version)
 
     # ----- requests -----
 
     def _acls(self, path: str) -> list[ACL]:
         return ZkData.default_acls(self._is_secure, path)
 
-    def _retry_request_until_connected(self, request: AsyncRequest[R]) -> R:
-        return self._retry_requests_until_connected([request])[0]
+    def _retry_request_until_connected(
+        self, request: AsyncRequest[R], expected_controller_epoch_zk_version: int = _ANY
+    ) -> R:
+        return self._retry_requests_until_connected([request], expected_controller_epoch_zk_version)[0]
 
-    def _retry_requests_until_connected(self, requests: Sequence[AsyncRequest[R]]) -> list[R]:
+    def _retry_requests_until_connected(
+        self, requests: Sequence[AsyncRequest[R]], expected_controller_epoch_zk_version: int = _ANY
+    ) -> list[R]:
+        """Send the requests; each is carried out only while the controller's epoch has the version, unless it is -1."""
+        version = expected_controller_epoch_zk_version
+        if version == ZkVersion.NO_VERSION:
+            return self._retry_until_connected(requests)
+        if version < 0:
+            raise IllegalArgumentException(
+                f"Expected controller epoch zkVersion {version} should be non-negative or equal to -1"
+            )
+        wrapped = [wrap_request_with_controller_epoch_check(request, version) for request in requests]
+        responses = self._retry_until_connected(wrapped)
+        return [cast("R", unwrap_response_with_controller_epoch_check(response)) for response in responses]
+
+    def _retry_until_connected(self, requests: Sequence[AsyncRequest[R]]) -> list[R]:
         """Send the requests; those whose connection broke are sent again, after the answered ones."""
         client, remaining = self._zoo_keeper_client, list(requests)
         responses: list[R] = []
@@ -293,19 +279,24 @@ class KafkaZkClient(KafkaMetricsGroup):
                 client.wait_until_connected()
         return responses
 
-    @staticmethod
-    def _throw(code: Code) -> None:
-        if code is not Code.OK:
-            raise KeeperException.create(code)
-
     # ----- brokers -----
 
-    def register_broker_in_zk(self, broker_info: BrokerInfo) -> None:
-        """Create the broker's ephemeral node; raises NodeExistsException when another session has it."""
+    def register_broker_in_zk(self, broker_info: BrokerInfo) -> int:
+        """Create the broker's ephemeral node; gives the broker's epoch [2.2], the zxid of that.
+
+        Raises NodeExistsException when another session has it.
+        """
         path = broker_info.path
-        self.checked_ephemeral_create(path, broker_info.to_json_bytes())
+        epoch = self.checked_ephemeral_create(path, broker_info.to_json_bytes()).czxid
         broker = broker_info.broker
-        self.info("Registered broker %d at path %s with addresses: %s", broker.id, path, _listed(broker))
+        self.info(
+            "Registered broker %d at path %s with addresses: %s, czxid (broker epoch): %d",
+            broker.id,
+            path,
+            _listed(broker),
+            epoch,
+        )
+        return epoch
 
     def update_broker_info_in_zk(self, broker_info: BrokerInfo) -> None:
         """Write the registration anew, after a listener has changed."""
@@ -383,9 +374,16 @@ class KafkaZkClient(KafkaMetricsGroup):
         data, _ = self.get_data_and_stat(ControllerZNode.path)
         return None if data is None else ControllerZNode.decode(data)
 
-    def delete_controller(self) -> None:
+    def register_controller_and_increment_controller_epoch(self, controller_id: int) -> tuple[int, int]:
+        """Make that broker the controller [2.2]: (its epoch, the version of the epoch's node).
+
+        Raises ControllerMovedException when another broker is the controller already.
+        """
+        return ControllerRegistration(self, controller_id, self._time.milliseconds()).register()
+
+    def delete_controller(self, expected_controller_epoch_zk_version: int = _ANY) -> None:
         """Remove the controller's node, which makes all brokers elect anew."""
-        self._retry_request_until_connected(DeleteRequest(ControllerZNode.path, ZkVersion.NO_VERSION))
+        self._delete([ControllerZNode.path], expected_controller_epoch_zk_version)
 
     def get_controller_epoch(self) -> tuple[int, Stat] | None:
         """The epoch and its node's state, None before the first controller."""
@@ -412,7 +410,9 @@ class KafkaZkClient(KafkaMetricsGroup):
         )
 
     def set_topic_partition_states_raw(
-        self, leader_isr_and_controller_epochs: Mapping[TopicPartition, LeaderIsrAndControllerEpoch]
+        self,
+        leader_isr_and_controller_epochs: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
+        expected_controller_epoch_zk_version: int = _ANY,
     ) -> list[SetDataResponse]:
         """Write each state if its node has the version that the state names; the partition is the context."""
         return self._retry_requests_until_connected(
@@ -424,44 +424,51 @@ class KafkaZkClient(KafkaMetricsGroup):
                     partition,
                 )
                 for partition, state in leader_isr_and_controller_epochs.items()
-            ]
+            ],
+            expected_controller_epoch_zk_version,
         )
 
     def create_topic_partition_states_raw(
-        self, leader_isr_and_controller_epochs: Mapping[TopicPartition, LeaderIsrAndControllerEpoch]
+        self,
+        leader_isr_and_controller_epochs: Mapping[TopicPartition, LeaderIsrAndControllerEpoch],
+        expected_controller_epoch_zk_version: int = _ANY,
     ) -> list[CreateResponse]:
         """Create the states' nodes and those above them; the partition is the context."""
-        states = leader_isr_and_controller_epochs
-        self._create_topic_partitions(list(dict.fromkeys(partition.topic for partition in states)))
-        self._create_topic_partition(list(states))
+        states, version = leader_isr_and_controller_epochs, expected_controller_epoch_zk_version
+        self._create_topic_partitions(list(dict.fromkeys(partition.topic for partition in states)), version)
+        self._create_topic_partition(list(states), version)
         requests = []
         for partition, state in states.items():
             path = TopicPartitionStateZNode.path(partition)
             data = TopicPartitionStateZNode.encode(state)
             requests.append(CreateRequest(path, data, self._acls(path), CreateMode.PERSISTENT, partition))
-        return self._retry_requests_until_connected(requests)
+        return self._retry_requests_until_connected(requests, version)
 
-    def _create_topic_partition(self, partitions: Sequence[TopicPartition]) -> list[CreateResponse]:
-        paths = [(TopicPartitionZNode.path(partition), partition) for partition in partitions]
-        return self._retry_requests_until_connected(
-            [CreateRequest(path, None, self._acls(path), CreateMode.PERSISTENT, ctx) for path, ctx in paths]
-        )
+    def _create_topic_partition(self, partitions: Sequence[TopicPartition], version: int) -> list[CreateResponse]:
+        return self._create_without_data([TopicPartitionZNode.path(partition) for partition in partitions], version)
 
-    def _create_topic_partitions(self, topics: Sequence[str]) -> list[CreateResponse]:
-        paths = [(TopicPartitionsZNode.path(topic), topic) for topic in topics]
-        return self._retry_requests_until_connected(
-            [CreateRequest(path, None, self._acls(path), CreateMode.PERSISTENT, ctx) for path, ctx in paths]
-        )
+    def _create_topic_partitions(self, topics: Sequence[str], version: int) -> list[CreateResponse]:
+        return self._create_without_data([TopicPartitionsZNode.path(topic) for topic in topics], version)
+
+    def _create_without_data(self, paths: Sequence[str], version: int) -> list[CreateResponse]:
+        requests = [CreateRequest(path, None, self._acls(path), CreateMode.PERSISTENT) for path in paths]
+        return self._retry_requests_until_connected(requests, version)
 
     def update_leader_and_isr(
-        self, leader_and_isrs: Mapping[TopicPartition, LeaderAndIsr], controller_epoch: int
+        self,
+        leader_and_isrs: Mapping[TopicPartition, LeaderAndIsr],
+        controller_epoch: int,
+        expected_controller_epoch_zk_version: int = _ANY,
     ) -> UpdateLeaderAndIsrResult:
         """Write many partitions' states, each if its node has the expected version."""
         result = KafkaZkClient.UpdateLeaderAndIsrResult({}, [], {})
         try:
             responses = self.set_topic_partition_states_raw(
-                {tp: LeaderIsrAndControllerEpoch(state, controller_epoch) for tp, state in leader_and_isrs.items()}
+                {tp: LeaderIsrAndControllerEpoch(state, controller_epoch) for tp, state in leader_and_isrs.items()},
+                expected_controller_epoch_zk_version,
             )
+        except ControllerMovedException:
+            raise
         except Exception as e:  # noqa: BLE001  # whatever it was, it was so for all partitions
             result.failed_partitions.update(dict.fromkeys(leader_and_isrs, e))
             return result
@@ -510,11 +517,14 @@ class KafkaZkClient(KafkaMetricsGroup):
         return self.path_exists(TopicZNode.path(topic_name))
 
     def set_topic_assignment_raw(
-        self, topic: str, assignment: Mapping[TopicPartition, Sequence[int]]
+        self,
+        topic: str,
+        assignment: Mapping[TopicPartition, Sequence[int]],
+        expected_controller_epoch_zk_version: int = _ANY,
     ) -> SetDataResponse:
         """Write the replicas of an existing topic's partitions."""
         request = SetDataRequest(TopicZNode.path(topic), TopicZNode.encode(assignment), ZkVersion.NO_VERSION)
-        return self._retry_request_until_connected(request)
+        return self._retry_request_until_connected(request, expected_controller_epoch_zk_version)
 
     def set_topic_assignment(self, topic: str, assignment: Mapping[TopicPartition, Sequence[int]]) -> None:
         """As set_topic_assignment_raw, but raises KeeperException."""
@@ -570,16 +580,16 @@ class KafkaZkClient(KafkaMetricsGroup):
             for partition in self.get_children(TopicPartitionsZNode.path(topic))
         }
 
-    def delete_topic_znode(self, topic: str) -> None:
+    def delete_topic_znode(self, topic: str, expected_controller_epoch_zk_version: int = _ANY) -> None:
         """Delete the topic's node and all below it."""
-        self.delete_recursive(TopicZNode.path(topic))
+        self.delete_recursive(TopicZNode.path(topic), expected_controller_epoch_zk_version)
 
     delete_topic_znode = delete_topic_znode
 
-    def delete_topic_configs(self, topics: Sequence[str]) -> None:
+    def delete_topic_configs(self, topics: Sequence[str], expected_controller_epoch_zk_version: int = _ANY) -> None:
         """Delete the topics' overrides, where there are any."""
         paths = [ConfigEntityZNode.path(ConfigType.TOPIC, topic) for topic in topics]
-        self._retry_requests_until_connected([DeleteRequest(path, ZkVersion.NO_VERSION) for path in paths])
+        self._delete(paths, expected_controller_epoch_zk_version)
 
     # ----- configurations of topics -----
 
@@ -669,15 +679,15 @@ class KafkaZkClient(KafkaMetricsGroup):
             return False, ZkVersion.NO_VERSION
         raise response.failure
 
-    def checked_ephemeral_create(self, path: str, data: bytes) -> None:
-        """Create an ephemeral node; one that this session owns already counts as created.
+    def checked_ephemeral_create(self, path: str, data: bytes) -> Stat:
+        """Create an ephemeral node; one that this session owns already counts as created. Gives its state [2.2].
 
         Raises NodeExistsException when another session has it.
         """
         self.info("Creating %s (is it secure? %s)", path, str(self._is_secure).lower())
-        code = CheckedEphemeral(self, path, data).create()
-        self.info("Result of znode creation at %s is: %s", path, code)
-        self._throw(code)
+        stat = CheckedEphemeral(self, path, data).create()
+        self.info("Stat of the created znode at %s is: %s", path, ",".join(map(str, stat)))
+        return stat
 
     # ----- configurations -----
 
@@ -701,8 +711,9 @@ class KafkaZkClient(KafkaMetricsGroup):
         except NodeExistsException:
             self._set(path, data).maybe_throw()
 
-    def _set(self, path: str, data: bytes) -> SetDataResponse:
-        return self._retry_request_until_connected(SetDataRequest(path, data, ZkVersion.NO_VERSION))
+    def _set(self, path: str, data: bytes, expected_controller_epoch_zk_version: int = _ANY) -> SetDataResponse:
+        request = SetDataRequest(path, data, ZkVersion.NO_VERSION)
+        return self._retry_request_until_connected(request, expected_controller_epoch_zk_version)
 
     def get_all_entities_with_config(self, entity_type: str) -> list[str]:
         """Names of the entities of that type that have a node."""
@@ -736,11 +747,14 @@ class KafkaZkClient(KafkaMetricsGroup):
         ids = (LogDirEventNotificationSequenceZNode.decode(data) for data in self._data_of(paths))
         return [broker_id for broker_id in ids if broker_id is not None]
 
-    def delete_log_dir_event_notifications(self, sequence_numbers: Sequence[str] | None = None) -> None:
+    def delete_log_dir_event_notifications(
+        self, sequence_numbers: Sequence[str] | None = None, expected_controller_epoch_zk_version: int = _ANY
+    ) -> None:
         """Delete the notes of those numbers, or all of them."""
         if sequence_numbers is None:
             sequence_numbers = self.get_all_log_dir_event_notifications()
-        self._delete([LogDirEventNotificationSequenceZNode.path(number) for number in sequence_numbers])
+        paths = [LogDirEventNotificationSequenceZNode.path(number) for number in sequence_numbers]
+        self._delete(paths, expected_controller_epoch_zk_version)
 
     # ----- ISRs that changed -----
 
@@ -761,11 +775,14 @@ class KafkaZkClient(KafkaMetricsGroup):
         paths = [IsrChangeNotificationSequenceZNode.path(number) for number in sequence_numbers]
         return [tp for data in self._data_of(paths) for tp in IsrChangeNotificationSequenceZNode.decode(data)]
 
-    def delete_isr_change_notifications(self, sequence_numbers: Sequence[str] | None = None) -> None:
+    def delete_isr_change_notifications(
+        self, sequence_numbers: Sequence[str] | None = None, expected_controller_epoch_zk_version: int = _ANY
+    ) -> None:
         """Delete the notes of those numbers, or all of them."""
         if sequence_numbers is None:
             sequence_numbers = self.get_all_isr_change_notifications()
-        self._delete([IsrChangeNotificationSequenceZNode.path(number) for number in sequence_numbers])
+        paths = [IsrChangeNotificationSequenceZNode.path(number) for number in sequence_numbers]
+        self._delete(paths, expected_controller_epoch_zk_version)
 
     # ----- topics to delete -----
 
@@ -781,9 +798,9 @@ class KafkaZkClient(KafkaMetricsGroup):
         """Names of the topics to delete."""
         return self.get_children(DeleteTopicsZNode.path)
 
-    def delete_topic_deletions(self, topics: Sequence[str]) -> None:
+    def delete_topic_deletions(self, topics: Sequence[str], expected_controller_epoch_zk_version: int = _ANY) -> None:
         """Forget the wish to delete those topics."""
-        self._delete([DeleteTopicsTopicZNode.path(topic) for topic in topics])
+        self._delete([DeleteTopicsTopicZNode.path(topic) for topic in topics], expected_controller_epoch_zk_version)
 
     # ----- partitions to move -----
 
@@ -796,13 +813,15 @@ class KafkaZkClient(KafkaMetricsGroup):
             self.warn("Ignoring partition reassignment due to invalid json: %s", e)
             return {}
 
-    def set_or_create_partition_reassignment(self, reassignment: Mapping[TopicPartition, Sequence[int]]) -> None:
+    def set_or_create_partition_reassignment(
+        self, reassignment: Mapping[TopicPartition, Sequence[int]], expected_controller_epoch_zk_version: int = _ANY
+    ) -> None:
         """Write the partitions to move; raises KeeperException."""
         path, data = ReassignPartitionsZNode.path, ReassignPartitionsZNode.encode(reassignment)
-        response = self._set(path, data)
+        response = self._set(path, data, expected_controller_epoch_zk_version)
         if response.result_code is Code.NONODE:
             request = CreateRequest(path, data, self._acls(path), CreateMode.PERSISTENT)
-            self._retry_request_until_connected(request).maybe_throw()
+            self._retry_request_until_connected(request, expected_controller_epoch_zk_version).maybe_throw()
         else:
             response.maybe_throw()
 
@@ -810,9 +829,9 @@ class KafkaZkClient(KafkaMetricsGroup):
         """Ask the controller to move partitions; raises NodeExistsException while it is moving others."""
         self.create_recursive(ReassignPartitionsZNode.path, ReassignPartitionsZNode.encode(reassignment))
 
-    def delete_partition_reassignment(self) -> None:
+    def delete_partition_reassignment(self, expected_controller_epoch_zk_version: int = _ANY) -> None:
         """Forget what was to move."""
-        self._delete([ReassignPartitionsZNode.path])
+        self._delete([ReassignPartitionsZNode.path], expected_controller_epoch_zk_version)
 
     def reassign_partitions_in_progress(self) -> bool:
         """Whether partitions are being moved."""
@@ -831,9 +850,9 @@ class KafkaZkClient(KafkaMetricsGroup):
             self.warn("Ignoring preferred replica election due to invalid json: %s", e)
             return set()
 
-    def delete_preferred_replica_election(self) -> None:
+    def delete_preferred_replica_election(self, expected_controller_epoch_zk_version: int = _ANY) -> None:
         """Forget that it was asked."""
-        self._delete([PreferredReplicaElectionZNode.path])
+        self._delete([PreferredReplicaElectionZNode.path], expected_controller_epoch_zk_version)
 
     # ----- offsets of old consumers -----
 
@@ -869,16 +888,9 @@ class KafkaZkClient(KafkaMetricsGroup):
                 found.append(response.data)
         return found
 
-    def _delete(self, paths: Sequence[str]) -> None:
+    def _delete(self, paths: Sequence[str], version: int) -> None:
         """Delete the nodes; one that is not there is as good as deleted, and other errors show at the next read."""
-        self._retry_requests_until_connected([DeleteRequest(path, ZkVersion.NO_VERSION) for path in paths])
-
-
-def _parent_path(path: str) -> str:
-    last_slash = path.rfind("/")
-    if last_slash == -1:
-        raise ValueError(f"Invalid path {path}")
-    return path[:last_slash]
+        self._retry_requests_until_connected([DeleteRequest(path, ZkVersion.NO_VERSION) for path in paths], version)
 
 
 def _listed(broker: Broker) -> str:

@@ -7,10 +7,11 @@ ZooKeeperClient's module offers them too)
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from kafka_py.zookeeper.keeper_exception import Code, KeeperException
+from kafka_py.zookeeper.op import ZkOp, ZkOpResult
 from kafka_py.zookeeper.zoo_defs import ACL, CreateMode, Stat
 
 R_co = TypeVar("R_co", bound="AsyncResponse", covariant=True)
@@ -119,6 +120,13 @@ class GetChildrenResponse(AsyncResponse):
 
 
 @dataclass(frozen=True)
+class MultiResponse(AsyncResponse):
+    """The operations with their results, None when nothing is known of them. Mirrors kafka.zookeeper.MultiResponse."""
+
+    zk_op_results: Sequence[ZkOpResult] | None
+
+
+@dataclass(frozen=True)
 class AsyncRequest(Generic[R_co]):
     """One operation on a node; ctx comes back with the response.
 
@@ -190,4 +198,13 @@ class SetAclRequest(AsyncRequest[SetAclResponse]):
 class GetChildrenRequest(AsyncRequest[GetChildrenResponse]):
     """List a node's children. Mirrors kafka.zookeeper.GetChildrenRequest."""
 
+    ctx: Any = None
+
+
+@dataclass(frozen=True)
+class MultiRequest(AsyncRequest[MultiResponse]):
+    """Carry out all of the operations or none of them. Mirrors kafka.zookeeper.MultiRequest (2.5.1)."""
+
+    path: str = field(default="", init=False)
+    zk_ops: Sequence[ZkOp]
     ctx: Any = None

@@ -29,6 +29,7 @@ from kazoo.protocol.connection import AUTH_XID, CLOSE_RESPONSE, STOP_CONNECTING,
 from kazoo.protocol.paths import _prefix_root
 from kazoo.protocol.serialization import (
     Auth,
+    CheckVersion,
     Close,
     Create,
     Delete,
@@ -36,11 +37,15 @@ from kazoo.protocol.serialization import (
     GetACL,
     GetChildren2,
     GetData,
+    MultiHeader,
     SetACL,
     SetData,
+    Transaction,
     Watch,
     int_struct,
     long_struct,
+    read_string,
+    stat_struct,
     write_string,
 )
 from kazoo.protocol.states import Callback
@@ -49,6 +54,20 @@ from kazoo.retry import KazooRetry
 
 from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.zookeeper.keeper_exception import Code
+from kafka_py.zookeeper.op import (
+    CheckOp,
+    CheckResult,
+    CreateOp,
+    CreateResult,
+    DeleteOp,
+    DeleteResult,
+    ErrorResult,
+    OpResult,
+    SetDataOp,
+    SetDataResult,
+    ZkOp,
+    first_error,
+)
 from kafka_py.zookeeper.zoo_defs import ACL, CreateMode, Id, Stat
 from kafka_py.zookeeper.zoo_keeper_events import EventType, KeeperState, WatchedEvent
 
@@ -160,6 +179,34 @@ class _SetWatches(NamedTuple):
                         done.clear()
         if length:
             yield cls(relative_zxid, *piece)
+
+
+class _Multi(Transaction):  # type: ignore[misc]  # kazoo carries no types
+    """A transaction whose answer tells the result of each operation: kazoo's drops codes that it does not know."""
+
+    __slots__ = ()
+
+    @classmethod
+    def deserialize(cls, data: bytes, offset: int) -> list[OpResult]:
+        results: list[OpResult] = []
+        header, offset = MultiHeader.deserialize(data, offset)
+        while not header.done:
+            if header.type == Create.type:
+                path, offset = read_string(data, offset)
+                results.append(CreateResult(path))
+            elif header.type == Delete.type:
+                results.append(DeleteResult())
+            elif header.type == SetData.type:
+                results.append(SetDataResult(Stat(*stat_struct.unpack_from(data, offset))))
+                offset += stat_struct.size
+            elif header.type == CheckVersion.type:
+                results.append(CheckResult())
+            else:
+                (code,) = int_struct.unpack_from(data, offset)
+                offset += int_struct.size
+                results.append(ErrorResult(Code.get(code)))
+            header, offset = MultiHeader.deserialize(data, offset)
+        return results
 
 
 class _Reply:
@@ -527,6 +574,30 @@ class ZooKeeper:
     def set_acl(self, path: str, acl: Sequence[ACL], version: int, callback: Callback2) -> None:
         """Result: Stat."""
         self._client.call(SetACL(self._full(path), acl, version), _Reply(callback, _with_stat))
+
+    def multi(self, ops: Sequence[ZkOp], callback: Callback2) -> None:
+        """Result: an OpResult for each operation; the code is that of the operation that failed, if one has."""
+
+        def on_value(results: list[OpResult]) -> tuple[Code, Any]:
+            return first_error(results), [
+                CreateResult(self._client.unchroot(result.path)) if isinstance(result, CreateResult) else result
+                for result in results
+            ]
+
+        self._client.call(_Multi([self._kazoo_op(op) for op in ops]), _Reply(callback, on_value))
+
+    def _kazoo_op(self, op: ZkOp) -> Any:
+        path = self._full(op.path)
+        match op:
+            case CreateOp():
+                return Create(path, op.data, op.acl, int(op.create_mode))
+            case DeleteOp():
+                return Delete(path, op.version)
+            case SetDataOp():
+                return SetData(path, op.data, op.version)
+            case CheckOp():
+                return CheckVersion(path, op.version)
+        raise ValueError(f"Unexpected zkOp: {op}")
 
     # ----- the session -----
 

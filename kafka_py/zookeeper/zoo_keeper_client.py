@@ -20,6 +20,7 @@ from kafka_py.utils.concurrent import (
 )
 from kafka_py.utils.kafka_scheduler import KafkaScheduler
 from kafka_py.zookeeper.keeper_exception import Code
+from kafka_py.zookeeper.op import OpResult, ZkOpResult
 from kafka_py.zookeeper.requests import (
     AsyncRequest,
     AsyncResponse,
@@ -35,6 +36,8 @@ from kafka_py.zookeeper.requests import (
     GetChildrenResponse,
     GetDataRequest,
     GetDataResponse,
+    MultiRequest,
+    MultiResponse,
     ResponseMetadata,
     SetAclRequest,
     SetAclResponse,
@@ -60,6 +63,8 @@ __all__ = [
     "GetChildrenResponse",
     "GetDataRequest",
     "GetDataResponse",
+    "MultiRequest",
+    "MultiResponse",
     "ResponseMetadata",
     "SetAclRequest",
     "SetAclResponse",
@@ -304,6 +309,7 @@ class ZooKeeperClient(KafkaMetricsGroup):
             DeleteRequest: self._send_delete,
             GetAclRequest: self._send_get_acl,
             SetAclRequest: self._send_set_acl,
+            MultiRequest: self._send_multi,
         }
 
     def _send_exists(self, r: ExistsRequest, done: Callable[[Any], None], meta: Callable[[], Any]) -> None:
@@ -358,6 +364,13 @@ class ZooKeeperClient(KafkaMetricsGroup):
         self._zoo_keeper.set_acl(
             r.path, r.acl, r.version, lambda code, stat: done(SetAclResponse(code, r.path, r.ctx, meta(), stat))
         )
+
+    def _send_multi(self, r: MultiRequest, done: Callable[[Any], None], meta: Callable[[], Any]) -> None:
+        def callback(code: Code, results: Sequence[OpResult] | None) -> None:
+            pairs = None if results is None else [ZkOpResult(*pair) for pair in zip(r.zk_ops, results, strict=True)]
+            done(MultiResponse(code, r.path, r.ctx, meta(), pairs))
+
+        self._zoo_keeper.multi(r.zk_ops, callback)
 
     def wait_until_connected(self) -> None:
         """Wait for the connection, without limit unless limit_waits() has set one.

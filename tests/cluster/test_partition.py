@@ -147,6 +147,7 @@ def test_settings_that_change_while_the_log_is_made_are_not_missed(
 def test_a_follower_tells_whether_its_leader_changed(partition: Partition) -> None:
     assert partition.make_follower(0, partition_state(2, 1, [2], [1, 2]), 0)
     assert not partition.make_follower(0, partition_state(2, 1, [2], [1, 2]), 0)
+    assert partition.make_follower(0, partition_state(2, 2, [2], [1, 2]), 0), "its fetches bear the epoch"
     assert partition.make_follower(0, partition_state(3, 3, [3], [1, 3]), 0)
     assert partition.in_sync_replicas == frozenset()
     assert partition.leader_replica_id_opt == 3
@@ -155,7 +156,7 @@ def test_a_follower_tells_whether_its_leader_changed(partition: Partition) -> No
 def test_a_follower_that_missed_a_leader_epoch_cuts_its_log_again(partition: Partition) -> None:
     assert partition.make_follower(0, partition_state(2, 1, [2], [1, 2, 3]), 0)
     assert partition.make_follower(0, partition_state(2, 3, [2], [1, 2, 3]), 0), "3 may have led in epoch 2"
-    assert partition.make_follower(0, partition_state(2, 4, [2], [1, 2, 3]), 0), "its Fetch has to tell the new epoch"
+    assert not partition.make_follower(0, partition_state(2, 3, [2], [1, 2, 3]), 0)
 
 
 def test_a_deposed_leader_refuses_everything(partition: Partition) -> None:

@@ -47,7 +47,7 @@ class FakeZkClient:
         self.deletions_removed: list[str] = []
 
     def create_topic_partition_states_raw(
-        self, states: Mapping[TopicPartition, LeaderIsrAndControllerEpoch]
+        self, states: Mapping[TopicPartition, LeaderIsrAndControllerEpoch], expected_controller_epoch_zk_version: int
     ) -> list[Response]:
         self._maybe_fail()
         if self.exists_already:
@@ -69,7 +69,9 @@ class FakeZkClient:
             responses.append(Response(result_code=code, ctx=tp, data=data, stat=SimpleNamespace(version=version)))
         return responses
 
-    def update_leader_and_isr(self, wanted: Mapping[TopicPartition, LeaderAndIsr], epoch: int) -> Any:
+    def update_leader_and_isr(
+        self, wanted: Mapping[TopicPartition, LeaderAndIsr], epoch: int, expected_controller_epoch_zk_version: int
+    ) -> Any:
         if self.update_failure is not None:
             failed = dict.fromkeys(wanted, self.update_failure)
             return SimpleNamespace(successful_partitions={}, partitions_to_retry=[], failed_partitions=failed)
@@ -84,13 +86,13 @@ class FakeZkClient:
         configs = {t: SimpleNamespace(unclean_leader_election_enable=self.unclean.get(t, False)) for t in topics}
         return configs, {}
 
-    def delete_topic_znode(self, topic: str) -> None:
+    def delete_topic_znode(self, topic: str, version: int) -> None:
         self.deleted_topics.append(topic)
 
-    def delete_topic_configs(self, topics: Collection[str]) -> None:
+    def delete_topic_configs(self, topics: Collection[str], version: int) -> None:
         assert topics
 
-    def delete_topic_deletions(self, topics: Collection[str]) -> None:
+    def delete_topic_deletions(self, topics: Collection[str], version: int) -> None:
         self.deletions_removed += topics
 
     def _maybe_fail(self) -> None:

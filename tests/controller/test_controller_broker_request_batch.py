@@ -24,6 +24,7 @@ from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.controller.controller_channel_manager import ControllerBrokerRequestBatch
 from kafka_py.controller.controller_context import ControllerContext
 from kafka_py.controller.leader_isr_and_controller_epoch import LeaderIsrAndControllerEpoch
+from kafka_py.controller.replica_state_machine import ignore_response
 from kafka_py.controller.state_change_logger import StateChangeLogger
 from tests.controller.fakes import CONTROLLER_EPOCH, broker
 
@@ -36,7 +37,7 @@ class FakeController:
 
     def __init__(self, ibp: ApiVersion = KAFKA_1_0_IV0) -> None:
         self.controller_context = ControllerContext()
-        self.controller_context.set_live_broker_and_epochs({broker(ME): 0, broker(OTHER): 0})
+        self.controller_context.set_live_broker_and_epochs({broker(ME): 11, broker(OTHER): 12})
         self.config = SimpleNamespace(
             broker_id=ME,
             inter_broker_protocol_version=ibp,
@@ -237,3 +238,36 @@ def test_versions_follow_the_inter_broker_protocol(ibp: ApiVersion, leader_and_i
     batch.send_requests_to_brokers(CONTROLLER_EPOCH)
     assert {request.version() for _, request in controller.to(ApiKeys.LEADER_AND_ISR)} == {leader_and_isr}
     assert {request.version() for _, request in controller.to(ApiKeys.UPDATE_METADATA)} == {metadata}
+
+
+@pytest.mark.parametrize(
+    ("protocol", "versions"),
+    [
+        ("1.1-IV0", (1, 4, 0)),
+        ("2.1-IV2", (1, 4, 0)),
+        ("2.2-IV0", (2, 5, 1)),
+        ("2.4-IV0", (3, 5, 1)),
+        ("2.4-IV1", (4, 6, 2)),
+        ("2.5-IV0", (4, 6, 2)),
+    ],
+)
+def test_each_broker_is_told_which_life_of_it_is_meant(protocol: str, versions: tuple[int, int, int]) -> None:
+    controller = FakeController(ApiVersion.apply(protocol))
+    batch = ControllerBrokerRequestBatch(cast("Any", controller), StateChangeLogger(ME, in_controller_context=True))
+    batch.new_batch()
+    for tp in (T0, T1):
+        state = controller.lead(tp, ME, [ME, OTHER])
+        batch.add_leader_and_isr_request_for_brokers([ME, OTHER], tp, state, [ME, OTHER], is_new=True)
+        batch.add_stop_replica_request_for_brokers([ME, OTHER], tp, True, callback=ignore_response)
+    batch.send_requests_to_brokers(CONTROLLER_EPOCH)
+    of_kind = zip((ApiKeys.LEADER_AND_ISR, ApiKeys.UPDATE_METADATA, ApiKeys.STOP_REPLICA), versions, strict=True)
+    for kind, version in of_kind:
+        epochs, partitions = {}, []
+        for broker_id, request in controller.to(kind):
+            assert request.version() == version
+            read = type(request).parse(b"".join(map(bytes, request.to_parts())), version)
+            epochs[broker_id] = read.broker_epoch
+            partitions.append(set(read.partitions() if kind is ApiKeys.STOP_REPLICA else read.partition_states()))
+        knows_epochs = protocol >= "2.2"
+        assert epochs == ({ME: 11, OTHER: 12} if knows_epochs else {ME: -1, OTHER: -1})
+        assert all(named == {T0, T1} for named in partitions)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from kafka_py.common.errors import ControllerMovedException
 from kafka_py.controller.controller_context import ControllerStats
 from kafka_py.controller.controller_event_manager import ControllerEvent, ControllerEventManager
 from kafka_py.controller.controller_state import ControllerState
@@ -35,7 +36,7 @@ def test_events_run_in_order_and_failures_are_survived() -> None:
         processed.append(event)
         done.count_down()
 
-    manager = ControllerEventManager(0, stats.rate_and_time_metrics, listener)
+    manager = ControllerEventManager(0, stats.rate_and_time_metrics, listener, lambda: None)
 
     def fail() -> None:
         seen.append(manager.state)
@@ -53,9 +54,29 @@ def test_events_run_in_order_and_failures_are_survived() -> None:
     assert stats.rate_and_time_metrics[ControllerState.BrokerChange].count == before + 1
 
 
+def test_who_is_controller_is_asked_again_when_an_event_finds_that_the_controller_has_moved() -> None:
+    asked: list[str] = []
+    done = CountDownLatch(2)
+
+    def moved() -> None:
+        asked.append("who is it")
+        raise ValueError("ZooKeeper is away, and the thread must go on")
+
+    def fail() -> None:
+        raise ControllerMovedException("the epoch is another one")
+
+    manager = ControllerEventManager(0, ControllerStats().rate_and_time_metrics, lambda event: done.count_down(), moved)
+    manager.put(Event(ControllerState.TopicChange, fail))
+    manager.put(Event(ControllerState.TopicChange))
+    manager.start()
+    assert done.await_(5_000)
+    manager.close()
+    assert asked == ["who is it"]
+
+
 def test_what_waits_can_be_looked_at() -> None:
     time = MockTime()
-    manager = ControllerEventManager(0, ControllerStats().rate_and_time_metrics, lambda event: None, time)
+    manager = ControllerEventManager(0, ControllerStats().rate_and_time_metrics, lambda event: None, lambda: None, time)
     first, second = Event(ControllerState.TopicChange), Event(ControllerState.IsrChange)
     manager.put(first)
     time.sleep(30)
@@ -67,7 +88,9 @@ def test_what_waits_can_be_looked_at() -> None:
 def test_clear_and_put_forgets_what_was_queued() -> None:
     seen: list[str] = []
     done = CountDownLatch(1)
-    manager = ControllerEventManager(0, ControllerStats().rate_and_time_metrics, lambda event: done.count_down())
+    manager = ControllerEventManager(
+        0, ControllerStats().rate_and_time_metrics, lambda event: done.count_down(), lambda: None
+    )
     manager.put(Event(ControllerState.TopicChange, lambda: seen.append("old")))
     manager.clear_and_put(Event(ControllerState.ControllerChange, lambda: seen.append("expire")))
     manager.start()

@@ -10,11 +10,15 @@ import pytest
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.common.errors import IllegalStateException
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.controller.controller_event_manager import ControllerEvent
+from kafka_py.controller.controller_state import ControllerState
+from kafka_py.controller.kafka_controller import KafkaController
 from kafka_py.controller.partition_state_machine import OnlinePartition
+from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.zk.zk_data import BrokerInfo, PreferredReplicaElectionZNode
 from tests.controller.cluster import NEW, OLD, Cluster, cluster
 from tests.controller.fakes import broker
-from tests.controller.test_kafka_controller import run, zk
+from tests.controller.test_kafka_controller import T0, run, zk
 
 __all__ = ["cluster", "zk"]
 N0, N1 = TopicPartition("n", 0), TopicPartition("n", 1)
@@ -188,3 +192,116 @@ def test_a_controller_that_cannot_tell_the_brokers_resigns_and_another_is_electe
     run(second, second.Reelect(second))
     assert second.is_active
     assert second.epoch == 2
+
+
+class Notice(ControllerEvent):
+    """Tells that all events before it have been processed."""
+
+    state = ControllerState.ControllerChange
+
+    def __init__(self, done: CountDownLatch) -> None:
+        self._done = done
+
+    def process(self) -> None:
+        self._done.count_down()
+
+
+class TestMove:
+    """Another broker has become the controller, and the first one has not heard of it.
+
+    The first test does what testControllerMoveOn... of ControllerIntegrationTest do from 2.2 on.
+    """
+
+    @pytest.fixture
+    def moved(self, cluster: Cluster) -> Cluster:
+        cluster.zk.delete_controller()
+        assert cluster.zk.register_controller_and_increment_controller_epoch(NEW) == (2, 2)
+        assert cluster.first.is_active
+        return cluster
+
+    def process(self, controller: KafkaController, event: ControllerEvent) -> None:
+        """On the controller's own thread, which asks who the controller is when the event has failed."""
+        done = CountDownLatch(1)
+        controller.event_manager.put(event)
+        controller.event_manager.put(Notice(done))
+        controller.event_manager.start()
+        assert done.await_(10_000)
+        controller.event_manager.close()
+
+    def nodes(self, cluster: Cluster) -> dict[str, tuple[bytes | None, int]]:
+        states = [f"/brokers/topics/{name}/partitions/0/state" for name in "tn"]
+        wishes = [f"/admin/{name}" for name in ("reassign_partitions", "preferred_replica_election")]
+        deletions = [f"/admin/delete_topics/{name}" for name in ("t", "nosuch")]
+        paths = ["/brokers/topics/t", *states, *wishes, *deletions]
+        return {path: cluster.zk.get_data_and_version(path) for path in paths}
+
+    @pytest.mark.parametrize("wish", ["create", "delete", "elect", "reassign", "bury a broker"])
+    def test_what_it_writes_is_refused_and_it_resigns(
+        self, moved: Cluster, wish: str, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        zk, controller = moved.zk, moved.first
+        if wish == "create":
+            zk.create_topic_assignment("n", {N0: [OLD]})
+            event: ControllerEvent = controller.TopicChange(controller)
+        elif wish == "delete":
+            zk.create_delete_topic_path("t")
+            zk.create_delete_topic_path("nosuch")  # whose wish the controller takes off the list
+            event = controller.TopicDeletion(controller)
+        elif wish == "elect":
+            zk.create_preferred_replica_election({T0})
+            event = controller.PreferredReplicaLeaderElection(controller)
+        elif wish == "reassign":
+            zk.create_partition_reassignment({T0: [NEW]})
+            event = controller.PartitionReassignment(controller)
+        else:
+            zk.delete_path(f"/brokers/ids/{OLD}")
+            event = controller.BrokerChange(controller)
+        before = self.nodes(moved)
+        with caplog.at_level("INFO"):
+            self.process(controller, event)
+        assert self.nodes(moved) == before
+        assert "Controller moved to another broker when processing" in caplog.text
+        assert controller.active_controller_id == NEW
+        assert controller.controller_context.controller_channel_manager is None, "it has resigned"
+        assert zk.get_controller_id() == NEW
+
+    def test_who_cannot_go_on_leaves_the_other_ones_office_alone(self, moved: Cluster) -> None:
+        with pytest.raises(IllegalStateException):
+            moved.first.handle_illegal_state(IllegalStateException("for the test"))
+        assert moved.first.active_controller_id == NEW
+        assert moved.first.controller_context.controller_channel_manager is None
+        assert moved.zk.get_controller_id() == NEW
+
+    def test_who_cannot_go_on_resigns_though_the_other_comes_in_between(
+        self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        resign = cluster.first._on_controller_resignation
+
+        def and_another_comes() -> None:
+            resign()
+            cluster.zk.delete_controller()
+            cluster.zk.register_controller_and_increment_controller_epoch(NEW)
+
+        monkeypatch.setattr(cluster.first, "_on_controller_resignation", and_another_comes)
+        with pytest.raises(IllegalStateException):
+            cluster.first.handle_illegal_state(IllegalStateException("for the test"))
+        assert not cluster.first.is_active
+        assert cluster.zk.get_controller_id() == NEW
+
+    def test_who_is_elected_and_moved_at_once_resigns(self, cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+        cluster.zk.delete_controller()
+        second = cluster.second
+        initialize = second._initialize_controller_context
+
+        def and_another_comes() -> None:
+            initialize()
+            cluster.zk.delete_controller()
+            cluster.zk.register_controller_and_increment_controller_epoch(OLD)
+            cluster.zk.delete_path(f"/brokers/ids/{OLD}")
+            second.controller_context.set_live_broker_and_epochs({broker(NEW): 1})
+
+        monkeypatch.setattr(second, "_initialize_controller_context", and_another_comes)
+        run(second, second.Reelect(second))
+        assert second.active_controller_id == OLD
+        assert second.controller_context.controller_channel_manager is None
+        assert second.controller_context.epoch_zk_version == 0

@@ -13,7 +13,7 @@ import pytest
 from kafka_py.api.leader_and_isr import LeaderAndIsr
 from kafka_py.cluster.broker import Broker
 from kafka_py.cluster.end_point import EndPoint
-from kafka_py.common.errors import ControllerMovedException
+from kafka_py.common.errors import BrokerNotAvailableException, ControllerMovedException, StaleBrokerEpochException
 from kafka_py.common.metrics.metrics import Metrics
 from kafka_py.common.network.listener_name import ListenerName
 from kafka_py.common.protocol.api_keys import ApiKeys
@@ -202,8 +202,8 @@ class TestTopicDeletion:
         zk.create_delete_topic_path("t")
         delete = zk.delete_topic_znode
 
-        def delete_and_create(name: str) -> None:
-            delete(name)
+        def delete_and_create(name: str, epoch_zk_version: int) -> None:
+            delete(name, epoch_zk_version)
             zk.set_or_create_entity_configs("topics", name, {"cleanup.policy": "compact"})
             zk.create_topic_assignment(name, {})
 
@@ -298,6 +298,39 @@ class TestBrokerChange:
         assert controller.controller_context.live_broker_ids == {NAME, DEAD}
 
 
+class TestBrokerEpoch:
+    """KIP-380: a broker's requests and registrations are of one life of it."""
+
+    @pytest.mark.parametrize(("behind", "is_stale"), [(1, True), (0, False), (None, False)])
+    def test_a_controlled_shutdown_of_a_former_life_is_refused(
+        self, controller: KafkaController, zk: KafkaZkClient, behind: int | None, is_stale: bool
+    ) -> None:
+        """As ControllerIntegrationTest.testControllerRejectControlledShutdownRequestWithStaleBrokerEpoch (2.2)."""
+        epoch = zk.register_broker_in_zk(BrokerInfo(broker(NAME), 4, -1))
+        elect(controller)
+        answers: list[object] = []
+        told = -1 if behind is None else epoch - behind
+        run(controller, controller.ControlledShutdown(controller, NAME, told, answers.append))
+        (answer,) = answers
+        assert isinstance(answer, StaleBrokerEpochException) == is_stale
+        assert (NAME in controller.controller_context.shutting_down_broker_ids) != is_stale
+
+    def test_one_that_is_not_there_is_told_so(self, controller: KafkaController) -> None:
+        elect(controller)
+        answers: list[object] = []
+        run(controller, controller.ControlledShutdown(controller, DEAD, 7, answers.append))
+        assert isinstance(answers[0], BrokerNotAvailableException)
+
+    def test_a_new_session_is_a_new_life(self, controller: KafkaController, zk: KafkaZkClient) -> None:
+        assert controller.broker_epoch == -1
+        run(controller, controller.RegisterBrokerAndReelect(controller))
+        first = controller.broker_epoch
+        assert zk.get_all_broker_and_epochs_in_cluster() == {broker(NAME): first}
+        zk.delete_path(f"/brokers/ids/{NAME}")
+        run(controller, controller.RegisterBrokerAndReelect(controller))
+        assert controller.broker_epoch > first
+
+
 class TestSession:
     def test_a_session_that_ends_while_the_controller_shuts_down_does_not_wait_for_it(
         self, controller: KafkaController, zk: KafkaZkClient
@@ -322,7 +355,7 @@ class TestSession:
 
     def test_a_controlled_shutdown_that_is_forgotten_is_answered(self, controller: KafkaController) -> None:
         answers: list[object] = []
-        controller.controlled_shutdown(NAME, answers.append)
+        controller.controlled_shutdown(NAME, -1, answers.append)
         controller.event_manager.clear_and_put(controller.Expire(controller))
         (answer,) = answers
         assert isinstance(answer, ControllerMovedException)
@@ -371,7 +404,8 @@ class TestManyPartitions:
             self.create(controller, zk, f"t{n}")
             counts.append(dict(requests))
         assert all(count == counts[0] for count in counts)
-        assert counts[0]["CreateRequest"] == 1 + 1 + 2 * self.SIZE, "topic, partitions, and two for each of them"
+        assert counts[0]["CreateRequest"] == 1, "the topic, which is not the controller's work"
+        assert counts[0]["MultiRequest"] == 1 + 2 * self.SIZE, "partitions, and two for each of them"
         updates = [request for request in told if isinstance(request, UpdateMetadataRequest.Builder)]
         assert all(len(request._partition_states) == self.SIZE for request in updates)
 

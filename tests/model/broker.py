@@ -219,7 +219,8 @@ class Broker:
     @property
     def log(self) -> Log | None:
         """None until the controller has spoken."""
-        return self.env.log_manager.get_log(TP)
+        found: Log | None = self.env.log_manager.get_log(TP)
+        return found
 
     @property
     def high_watermark(self) -> int:

@@ -50,8 +50,9 @@ def goes_on_with_the_same_leader(patch: pytest.MonkeyPatch) -> None:
 
 def takes_the_first_answer_about_epochs(patch: pytest.MonkeyPatch) -> None:
     """KAFKA-6361."""
-    for name in ("_look_back_for_an_epoch_in_common", "_go_back_to_an_epoch_in_common"):
-        patch.setattr(ReplicaFetcherThread, name, lambda self, latest_epochs, result: None)
+    thread = ReplicaFetcherThread
+    patch.setattr(thread, "_look_back_for_an_epoch_in_common", lambda self, latest_epochs, result: None)
+    patch.setattr(thread, "_offset_truncation_state", lambda self, *args: (self._truncation_offset(*args), True))
 
 
 def takes_an_isr_without_answer_for_unwritten(patch: pytest.MonkeyPatch) -> None:

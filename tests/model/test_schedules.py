@@ -102,6 +102,8 @@ def test_kafka_6361(new_model: Model, monkeypatch: pytest.MonkeyPatch, protocol:
 @PROTOCOLS
 def test_an_epoch_without_records(new_model: Model, monkeypatch: pytest.MonkeyPatch, protocol: str) -> None:
     assert after(new_model(protocol), *AN_EPOCH_WITHOUT_RECORDS) == ""
+    if protocol != "1.1":
+        return  # a follower that is asked again for an older epoch cuts there, where it does no harm
     old_rules.keeps_an_epoch_without_records(monkeypatch)
     broken = after(new_model(protocol), *AN_EPOCH_WITHOUT_RECORDS)
     assert "broker 1 has Entry(offset=1, epoch=2, value=b'2a') and the epochs ((1, 0), (3, 1))" in broken

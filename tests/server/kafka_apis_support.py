@@ -91,7 +91,7 @@ class Apis:
             fetch_messages=lambda *args: self.fetched.append(args),
             get_magic=lambda tp: 2,
         )
-        self.controller = SimpleNamespace(is_active=True)
+        self.controller = SimpleNamespace(is_active=True, broker_epoch=-1)
         self.admin_manager = admin_manager or SimpleNamespace(
             has_delayed_topic_operations=False, await_first_metadata=lambda answer: answer()
         )

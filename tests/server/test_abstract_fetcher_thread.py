@@ -42,6 +42,9 @@ class DummyFetchRequest:
     def offset(self, topic_partition: TopicPartition) -> int:
         return self.offsets[topic_partition]
 
+    def current_leader_epoch(self, topic_partition: TopicPartition) -> int:
+        return -1
+
 
 class DummyPartitionData(NamedTuple):
     """An answer without error."""

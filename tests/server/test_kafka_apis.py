@@ -30,10 +30,14 @@ from kafka_py.common.requests.delete_topics_request import DeleteTopicsRequest
 from kafka_py.common.requests.fetch_request import FetchRequest
 from kafka_py.common.requests.init_producer_id_request import InitProducerIdRequest
 from kafka_py.common.requests.isolation_level import IsolationLevel
+from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
+from kafka_py.common.requests.leader_and_isr_response import LeaderAndIsrResponse
 from kafka_py.common.requests.list_offset_request import ListOffsetRequest
 from kafka_py.common.requests.metadata_request import MetadataRequest
 from kafka_py.common.requests.produce_request import ProduceRequest
 from kafka_py.common.requests.produce_response import ProduceResponse
+from kafka_py.common.requests.stop_replica_request import StopReplicaRequest
+from kafka_py.common.requests.update_metadata_request import UpdateMetadataRequest
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.coordinator.transaction.transaction_coordinator import InitProducerIdResult, TransactionCoordinator
 from kafka_py.coordinator.transaction.transaction_state_manager import TransactionConfig
@@ -623,14 +627,43 @@ def test_a_delayed_answer_that_fails_is_an_error_response(apis: Apis, monkeypatc
 def test_controlled_shutdown_is_answered_from_the_controllers_thread(apis: Apis) -> None:
     calls: list[tuple[Any, ...]] = []
     apis.controller.controlled_shutdown = lambda *args: calls.append(args)
-    assert apis.handle(ControlledShutdownRequest(version=1, broker_id=5)) is None
-    [(broker, callback)] = calls
-    assert broker == 5
+    assert apis.handle(ControlledShutdownRequest(version=2, broker_id=5, broker_epoch=9)) is None
+    [(broker, epoch, callback)] = calls
+    assert (broker, epoch) == (5, 9)
     callback({T0})
     response: Any = apis.channel.responses[-1]
     assert response.partitions_remaining() == {T0}
     callback(NotLeaderForPartitionException("x"))
     assert apis.channel.responses[-1].error_counts() == {Errors.NOT_LEADER_FOR_PARTITION: 1}
+
+
+@pytest.mark.parametrize(("told", "is_stale"), [(-1, False), (6, True), (7, False), (8, False)])
+def test_what_was_meant_for_a_former_life_of_this_broker_is_refused(apis: Apis, told: int, is_stale: bool) -> None:
+    """As BrokerEpochIntegrationTest has it (2.2): a higher epoch comes from a controller that knows before we do."""
+    apis.controller.broker_epoch = 7
+    state = LeaderAndIsrRequest.PartitionState(1, 1, 5, [1], 0, [1], False)
+    lead = LeaderAndIsrRequest.Builder(4, 1, 1, {T0: state}, set(), told).build()
+    stop = StopReplicaRequest.Builder(1, 1, True, {T0}, told, 2).build()
+    update = UpdateMetadataRequest.Builder(6, 1, 1, {}, set(), told).build()
+    done: list[str] = []
+    manager = apis.replica_manager
+
+    def does(what: str, result: object) -> Callable[..., object]:
+        def do(*args: object) -> object:
+            done.append(what)
+            return result
+
+        return do
+
+    manager.become_leader_or_follower = does("lead", LeaderAndIsrResponse(Errors.NONE, {}))
+    manager.stop_replicas = does("stop", ({}, Errors.NONE))
+    manager.maybe_update_metadata_cache = does("update", [])
+    manager.replica_fetcher_manager = SimpleNamespace(shutdown_idle_fetcher_threads=lambda: None)
+    expected = Errors.STALE_BROKER_EPOCH if is_stale else Errors.NONE
+    for request in (lead, stop, update):
+        answer: Any = apis.handle(request)
+        assert answer.error() is expected
+    assert done == ([] if is_stale else ["lead", "stop", "update"])
 
 
 def test_cluster_actions_are_authorized() -> None:

@@ -342,8 +342,8 @@ class FakeControlledShutdownClient:
     def disconnect(self, node: Any) -> None:
         self.log.append(f"disconnect {node.id}")
 
-    def ask(self, node: Any, version: int) -> Any:
-        self.log.append(f"ask {node.id} v{version}")
+    def ask(self, node: Any, broker_epoch: int) -> Any:
+        self.log.append(f"ask {node.id} e{broker_epoch}")
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
             raise answer
@@ -398,6 +398,7 @@ class Asking:
                 return [SimpleNamespace(id=id) for id in self.alive]
 
         self.server.metadata_cache = cast("Any", Cache())
+        self.server.kafka_controller = cast("Any", SimpleNamespace(broker_epoch=7, shutdown=lambda: None))
         fake = type("Fake", (FakeControlledShutdownClient,), {"answers": list(answers), "log": self.log})
         self._monkeypatch.setattr("kafka_py.server.controlled_shutdown_client.ControlledShutdownClient", fake)
         return self.server._do_controlled_shutdown(3), self.log
@@ -417,17 +418,17 @@ def test_the_controller_is_asked_until_nothing_remains(asking: Asking) -> None:
     answers = [answer(Errors.NONE, "t-0"), answer(Errors.STALE_CONTROLLER_EPOCH), answer(Errors.NONE)]
     succeeded, log = asking([2, 2, 2], answers)
     assert succeeded
-    assert log == ["set 2", "ask 2 v1", "ask 2 v1", "ask 2 v1", "close"]
+    assert log == ["set 2", "ask 2 e7", "ask 2 e7", "ask 2 e7", "close"]
 
 
 def test_without_zookeeper_the_controller_is_asked_once(asking: Asking) -> None:
     asking.connected = False
-    assert asking([2], [answer(Errors.UNKNOWN_SERVER_ERROR)]) == (False, ["set 2", "ask 2 v1", "close"])
+    assert asking([2], [answer(Errors.UNKNOWN_SERVER_ERROR)]) == (False, ["set 2", "ask 2 e7", "close"])
 
 
 def test_the_last_broker_alive_asks_once(asking: Asking) -> None:
     asking.alive = [asking.server.config.broker_id]
-    assert asking([2], [answer(Errors.NONE, "t-0")]) == (False, ["set 2", "ask 2 v1", "close"])
+    assert asking([2], [answer(Errors.NONE, "t-0")]) == (False, ["set 2", "ask 2 e7", "close"])
 
 
 def test_who_is_in_a_hurry_asks_nobody_again(asking: Asking) -> None:
@@ -441,7 +442,7 @@ def test_who_is_in_a_hurry_asks_nobody_again(asking: Asking) -> None:
     asking._monkeypatch.setattr(
         FakeControlledShutdownClient, "__init__", lambda self, *args: setattr(self, "answers", Hung())
     )
-    assert asking([2], []) == (False, ["set 2", "ask 2 v1", "initiate close", "close"])
+    assert asking([2], []) == (False, ["set 2", "ask 2 e7", "initiate close", "close"])
     assert asking.limits == [0]
 
 
@@ -458,12 +459,12 @@ def test_a_new_controller_and_a_lost_connection_mean_a_new_connection(asking: As
     assert succeeded
     assert log == [
         "set 2",
-        "ask 2 v1",
+        "ask 2 e7",
         "disconnect 2",
         "set 2",
-        "ask 2 v1",
+        "ask 2 e7",
         "disconnect 2",
         "set 3",
-        "ask 3 v1",
+        "ask 3 e7",
         "close",
     ]

@@ -19,6 +19,7 @@ from kafka_py.common.requests.abstract_request import AbstractRequest
 from kafka_py.common.requests.epoch_end_offset import EpochEndOffset
 from kafka_py.common.requests.fetch_request import FetchRequest
 from kafka_py.common.requests.list_offset_request import ListOffsetRequest
+from kafka_py.common.requests.list_offset_response import ListOffsetResponse
 from kafka_py.common.requests.offsets_for_leader_epoch_request import OffsetsForLeaderEpochRequest
 from kafka_py.common.requests.offsets_for_leader_epoch_response import OffsetsForLeaderEpochResponse
 from kafka_py.common.topic_partition import TopicPartition
@@ -51,6 +52,7 @@ class Link(BlockingSend):
         self.fail: Exception | None = None
         self.override: dict[TopicPartition, EpochEndOffset] = {}
         self.error: Errors | None = None
+        self.list_offsets_error = Errors.NONE
         self.meanwhile: dict[type[AbstractRequest], Callable[[], object]] = {}
         self.closing = self.closed = 0
 
@@ -63,6 +65,9 @@ class Link(BlockingSend):
         response = answer_follower(self.leader, self.fetch_manager, request, self.error)
         if isinstance(response, OffsetsForLeaderEpochResponse):
             response = OffsetsForLeaderEpochResponse(dict(response.responses()) | self.override)
+        if self.list_offsets_error is not Errors.NONE and isinstance(request, ListOffsetRequest):
+            refused = ListOffsetResponse.PartitionData(self.list_offsets_error, -1, -1)
+            response = ListOffsetResponse(0, dict.fromkeys(request.partition_timestamps(), refused))
         body = through_bytes(response, request.version())
         return ClientResponse(cast("Any", None), None, "2", 0, 0, False, None, body)
 
@@ -122,7 +127,7 @@ class Pair:
         follower.make_follower(0, state, 0)
         if fetch:
             replica = follower.get_replica_or_exception()
-            self.thread.add_partitions({tp: replica.high_watermark.message_offset})
+            self.thread.add_partitions({tp: replica.high_watermark.message_offset}, {tp: epoch})
 
     def end(self, env: Env, tp: TopicPartition = TP) -> int:
         return env.replica_manager.get_replica_or_exception(tp).log_end_offset.message_offset
@@ -244,7 +249,7 @@ def in_common(pair: Pair, *values: bytes) -> None:
         lead_alone(env, broker_id, 0, *values)
 
 
-@pytest.mark.parametrize("protocol", ["1.1", "2.5"])
+@pytest.mark.parametrize("protocol", ["1.1", "2.0", "2.5"])
 def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_has_their_offsets(
     pair: Pair, protocol: str
 ) -> None:
@@ -259,7 +264,7 @@ def test_records_of_an_epoch_that_the_leader_never_heard_of_are_cut_although_it_
     assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
 
 
-@pytest.mark.parametrize("protocol", ["1.1", "2.5"])
+@pytest.mark.parametrize("protocol", ["1.1", "2.0", "2.5"])
 def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair, protocol: str) -> None:
     pair.speak(protocol)
     in_common(pair, b"a", b"b")
@@ -273,7 +278,7 @@ def test_the_follower_looks_back_until_it_finds_an_epoch_in_common(pair: Pair, p
     assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
 
 
-@pytest.mark.parametrize("protocol", ["1.1", "2.5"])
+@pytest.mark.parametrize("protocol", ["1.1", "2.0", "2.5"])
 def test_without_an_epoch_in_common_nothing_is_kept_that_is_not_replicated(pair: Pair, protocol: str) -> None:
     pair.speak(protocol)
     both = (LEADER, FOLLOWER)  # so that nothing is replicated
@@ -310,7 +315,7 @@ def test_a_leader_that_has_not_heard_of_its_follower_s_epoch_tells_it_nothing(pa
     follower = pair.follower.replica_manager.get_or_create_partition(TP)
     follower.make_leader(0, partition_state(FOLLOWER, 2, replicas, replicas), 0)
     follower.make_follower(0, partition_state(LEADER, 3, replicas, replicas), 0)
-    pair.thread.add_partitions({TP: 0})
+    pair.thread.add_partitions({TP: 0}, {TP: 3})
     pair.thread.do_work()
     assert pair.end(pair.follower) == 1, "the leader of epoch 1 knows nothing of epoch 2, and the high watermark lags"
     assert pair.thread.partition_states[TP].is_truncating_log
@@ -335,7 +340,7 @@ def test_a_fetch_counts_only_in_the_leader_epoch_that_it_names(pair: Pair, known
     assert bool(waiting.produced) is counts
 
 
-@pytest.mark.parametrize("protocol", ["1.1", "2.5"])
+@pytest.mark.parametrize("protocol", ["1.1", "2.0", "2.5"])
 def test_an_epoch_in_common_is_kept_whole(pair: Pair, protocol: str) -> None:
     pair.speak(protocol)
     pair.assign(epoch=0)

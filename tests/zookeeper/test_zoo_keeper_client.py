@@ -19,6 +19,18 @@ from kafka_py.embedded.zookeeper_server import ZooKeeperServer
 from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.concurrent import CountDownLatch
 from kafka_py.zookeeper.keeper_exception import NoNodeException
+from kafka_py.zookeeper.op import (
+    CheckOp,
+    CheckResult,
+    CreateOp,
+    CreateResult,
+    DeleteOp,
+    DeleteResult,
+    ErrorResult,
+    SetDataOp,
+    SetDataResult,
+    ZkOp,
+)
 from kafka_py.zookeeper.zoo_defs import ACL, CreateMode, Id, Ids
 from kafka_py.zookeeper.zoo_keeper import States, ZooKeeper
 from kafka_py.zookeeper.zoo_keeper_client import (
@@ -30,6 +42,7 @@ from kafka_py.zookeeper.zoo_keeper_client import (
     GetAclRequest,
     GetChildrenRequest,
     GetDataRequest,
+    MultiRequest,
     SetAclRequest,
     SetDataRequest,
     StateChangeHandler,
@@ -801,3 +814,97 @@ class TestPipeline:
         assert codes(client, create("/pieces", data)) == [Code.OK]
         requests = [GetDataRequest("/pieces") for _ in range(20)]
         assert [response.data for response in client.handle_requests(requests)] == [data] * 20
+
+
+class TestMulti:
+    """Transactions: all of the operations or none."""
+
+    def multi(self, client: ZooKeeperClient, *ops: ZkOp) -> tuple[Code, list[Any]]:
+        response = client.handle_request(MultiRequest(ops, "context"))
+        assert response.ctx == "context"
+        assert response.zk_op_results is not None
+        assert [result.zk_op for result in response.zk_op_results] == list(ops)
+        return response.result_code, [result.raw_op_result for result in response.zk_op_results]
+
+    def test_all_are_carried_out_and_each_has_its_result(self, client: ZooKeeperClient) -> None:
+        assert codes(client, create("/node", b"old"), create("/gone")) == [Code.OK, Code.OK]
+        code, (checked, written, made, numbered, deleted) = self.multi(
+            client,
+            CheckOp("/node", 0),
+            SetDataOp("/node", b"new", 0),
+            CreateOp("/node/child", b"x", Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT),
+            CreateOp("/node/n_", b"", Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT_SEQUENTIAL),
+            DeleteOp("/gone", -1),
+        )
+        assert code is Code.OK
+        assert checked == CheckResult()
+        assert isinstance(written, SetDataResult)
+        assert (written.stat.version, written.stat.data_length) == (1, 3)
+        assert made == CreateResult("/node/child")
+        assert numbered == CreateResult("/node/n_0000000001"), "without the chroot"
+        assert deleted == DeleteResult()
+        node = client.handle_request(GetDataRequest("/node"))
+        assert (node.data, node.stat.mzxid) == (b"new", written.stat.mzxid)
+        assert client.handle_request(ExistsRequest("/gone")).result_code is Code.NONODE
+
+    def test_the_first_that_fails_takes_all_back(self, client: ZooKeeperClient) -> None:
+        assert codes(client, create("/node", b"old")) == [Code.OK]
+        code, results = self.multi(
+            client,
+            SetDataOp("/node", b"new", 0),
+            CreateOp("/other", b"x", Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL),
+            CheckOp("/node", 7),
+            DeleteOp("/node", -1),
+        )
+        assert code is Code.BADVERSION
+        assert results == [
+            ErrorResult(Code.OK),
+            ErrorResult(Code.OK),
+            ErrorResult(Code.BADVERSION),
+            ErrorResult(Code.RUNTIMEINCONSISTENCY),
+        ]
+        assert client.handle_request(GetDataRequest("/node")).data == b"old"
+        assert client.handle_request(ExistsRequest("/other")).result_code is Code.NONODE
+
+    @pytest.mark.parametrize(
+        ("op", "expected"),
+        [
+            (CheckOp("/absent", 0), Code.NONODE),
+            (CheckOp("/node", -1), Code.OK),
+            (DeleteOp("/absent", -1), Code.NONODE),
+            (DeleteOp("/node", 3), Code.BADVERSION),
+            (DeleteOp("/full", -1), Code.NOTEMPTY),
+            (SetDataOp("/absent", b"", -1), Code.NONODE),
+            (CreateOp("/node", b"", Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT), Code.NODEEXISTS),
+            (CreateOp("/absent/child", b"", Ids.OPEN_ACL_UNSAFE, CreateMode.PERSISTENT), Code.NONODE),
+        ],
+        ids=lambda value: f"{type(value).__name__} {value.path}" if isinstance(value, ZkOp) else str(value),
+    )
+    def test_both_servers_give_the_same_codes(self, client: ZooKeeperClient, op: ZkOp, expected: Code) -> None:
+        codes(client, create("/node"), create("/full"), create("/full/child"))
+        code, (first, second) = self.multi(client, CheckOp("/node", 0), op)
+        assert code is expected
+        assert first == (CheckResult() if expected is Code.OK else ErrorResult(Code.OK))
+        assert second == (CheckResult() if expected is Code.OK else ErrorResult(expected))
+
+    def test_a_node_that_is_created_and_written_at_once_has_version_one(self, client: ZooKeeperClient) -> None:
+        path = "/ephemeral"
+        code, (_, written) = self.multi(
+            client,
+            CreateOp(path, None, Ids.OPEN_ACL_UNSAFE, CreateMode.EPHEMERAL),
+            SetDataOp(path, b"data", 0),
+        )
+        assert code is Code.OK
+        assert isinstance(written, SetDataResult)
+        assert written.stat == client.handle_request(GetDataRequest(path)).stat
+        assert (written.stat.version, written.stat.czxid) == (1, written.stat.mzxid)
+
+    def test_without_a_session_nothing_is_known_of_the_operations(self, client: ZooKeeperClient) -> None:
+        client.current_zoo_keeper.close()
+        response = client.handle_request(MultiRequest([CheckOp("/node", 0)]))
+        assert response.result_code is Code.SESSIONEXPIRED
+        assert response.zk_op_results is None
+
+    def test_what_is_no_operation_is_refused(self, client: ZooKeeperClient) -> None:
+        with pytest.raises(ValueError, match="Unexpected zkOp"):
+            client.handle_request(MultiRequest([ZkOp("/node")]))

@@ -37,7 +37,8 @@ class MessageType(type):
 
     Keywords of a class: ``key`` and ``latest``, its API and its last version; ``flexible``, the first version with
     compact types and tags; ``bare`` for a nested struct of Kafka 1.1.1 that later versions dissolved, so that it has
-    no tags of its own; ``init=False`` keeps the constructor of the base.
+    no tags of its own; ``init=False`` keeps the constructor of the base. A field of the base that is declared anew,
+    with other versions, takes its place.
     """
 
     FIELDS: tuple[FieldSpec, ...]
@@ -62,7 +63,10 @@ class MessageType(type):
             spec.wire = spec.wire or attribute
             del namespace[attribute]
         declared = [b for b in bases if isinstance(b, MessageType)]
-        inherited = next((b.FIELDS for b in declared if b.FIELDS), ())
+        anew = dict(own)
+        before = next((b.FIELDS for b in declared if b.FIELDS), ())
+        inherited = tuple(anew.pop(spec.name, spec) for spec in before)
+        own = list(anew.items())
         has_tags = any(hasattr(base, "unknown_tags") for base in bases)
         tags = ("unknown_tags",) if (own or key is not None) and not has_tags else ()
         stored = (a for a in arguments if a != "_version")  # which AbstractRequest has a slot for

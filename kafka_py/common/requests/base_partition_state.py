@@ -5,11 +5,14 @@ Mirrors: clients/src/main/java/org/apache/kafka/common/requests/BasePartitionSta
 
 from __future__ import annotations
 
-from typing import Self
+from collections.abc import Iterable
+from typing import Self, TypeVar
 
 from kafka_py.common.protocol.message import ListOf, Message, field
 from kafka_py.common.protocol.types.type import INT32, STRING
 from kafka_py.common.topic_partition import TopicPartition
+
+S = TypeVar("S", bound="BasePartitionState")
 
 
 class BasePartitionState(Message):
@@ -17,7 +20,8 @@ class BasePartitionState(Message):
 
     Mirrors: org.apache.kafka.common.requests.BasePartitionState
     Differs: the states of both requests extend it, as they are written; ``base_partition_state`` is the state itself.
-             A state knows its partition from when it is part of a request.
+             A state knows its partition from when it is part of a request. Each request declares anew up to which
+             version the topic is named by every state; later ones have the states by topic.
     """
 
     topic: str = field(STRING)
@@ -55,3 +59,11 @@ class BasePartitionState(Message):
         """The state itself, which now knows its partition."""
         self.topic, self.partition = tp
         return self
+
+
+def states_by_topic(states: Iterable[S]) -> dict[str, list[S]]:
+    """The states of each topic, in the order in which the topics come."""
+    topics: dict[str, list[S]] = {}
+    for state in states:
+        topics.setdefault(state.topic, []).append(state)
+    return topics

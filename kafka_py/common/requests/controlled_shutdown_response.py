@@ -1,6 +1,7 @@
 """Which partitions the stopping broker still leads.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/ControlledShutdownResponse.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from kafka_py.common.requests.response_message import ResponseMessage
 from kafka_py.common.topic_partition import TopicPartition
 
 
-class ControlledShutdownResponse(ResponseMessage, ErrorCoded, key=ApiKeys.CONTROLLED_SHUTDOWN, latest=1):
+class ControlledShutdownResponse(ResponseMessage, ErrorCoded, key=ApiKeys.CONTROLLED_SHUTDOWN, latest=3, flexible=3):
     """The partitions whose leadership could not be moved; empty when the broker may stop.
 
     Mirrors: org.apache.kafka.common.requests.ControlledShutdownResponse

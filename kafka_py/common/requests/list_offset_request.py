@@ -85,7 +85,7 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
             offset_data: dict[TopicPartition, ListOffsetRequest.PartitionData] | None = None
             self._offset_data = offset_data  # thread: its maker
             self._partition_timestamps: dict[TopicPartition, int] | None = None  # thread: its maker
-            self._current_leader_epochs: dict[TopicPartition, int] = {}  # thread: its maker
+            self._current_leader_epochs: Mapping[TopicPartition, int] = {}  # thread: its maker
 
         @staticmethod
         def for_replica(allowed_version: int, replica_id: int) -> ListOffsetRequest.Builder:
@@ -112,14 +112,14 @@ class ListOffsetRequest(RequestMessage, key=ApiKeys.LIST_OFFSETS, latest=5):
             self._offset_data = offset_data
             return self
 
-        def set_target_times(self, partition_timestamps: dict[TopicPartition, int]) -> ListOffsetRequest.Builder:
-            """What to ask from version 1 on."""
+        def set_target_times(
+            self,
+            partition_timestamps: dict[TopicPartition, int],
+            current_leader_epochs: Mapping[TopicPartition, int] | None = None,
+        ) -> ListOffsetRequest.Builder:
+            """What to ask from version 1 on; from version 4 on the epochs are told in which the asker follows."""
             self._partition_timestamps = partition_timestamps
-            return self
-
-        def set_current_leader_epochs(self, epochs: dict[TopicPartition, int]) -> ListOffsetRequest.Builder:
-            """The leader epochs that the asker knows, told from version 4 on."""
-            self._current_leader_epochs = epochs
+            self._current_leader_epochs = {} if current_leader_epochs is None else current_leader_epochs
             return self
 
         def build(self, version: int | None = None) -> ListOffsetRequest:

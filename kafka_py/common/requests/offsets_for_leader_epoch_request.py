@@ -44,29 +44,34 @@ class OffsetsForLeaderEpochRequest(RequestMessage, key=ApiKeys.OFFSET_FOR_LEADER
     topics: list[Topic] = field(ListOf(Topic))
 
     class Builder(AbstractRequest.Builder):
-        """Collects partitions; asks as followers of 1.1.1 do, in version 0, or in the version that it is told.
+        """Collects partitions; without for_follower asks as followers of 1.1.1 do, in version 0.
 
         Mirrors: org.apache.kafka.common.requests.OffsetsForLeaderEpochRequest.Builder
         """
 
-        def __init__(self, epochs_by_partition: dict[TopicPartition, int] | None = None, version: int = 0) -> None:
+        def __init__(
+            self,
+            epochs_by_partition: dict[TopicPartition, int] | None = None,
+            version: int = 0,
+            current_leader_epochs: Mapping[TopicPartition, int] | None = None,
+            replica_id: int = -2,
+        ) -> None:
             super().__init__(ApiKeys.OFFSET_FOR_LEADER_EPOCH, version, version)
             self._epochs_by_partition = {} if epochs_by_partition is None else epochs_by_partition
-            self._current_leader_epochs: dict[TopicPartition, int] = {}  # thread: its maker
-            self._replica_id = -2  # thread: its maker
+            self._current_leader_epochs = (
+                {} if current_leader_epochs is None else current_leader_epochs
+            )  # thread: its maker
+            self._replica_id = replica_id
 
         @staticmethod
         def for_follower(
             version: int,
             epochs_by_partition: dict[TopicPartition, int],
-            current_leader_epochs: dict[TopicPartition, int],
+            current_leader_epochs: Mapping[TopicPartition, int],
             replica_id: int,
         ) -> OffsetsForLeaderEpochRequest.Builder:
-            """A follower's question, with the leader epochs that it knows."""
-            builder = OffsetsForLeaderEpochRequest.Builder(epochs_by_partition, version)
-            builder._current_leader_epochs = current_leader_epochs
-            builder._replica_id = replica_id
-            return builder
+            """A follower's question, at the version that the inter-broker protocol says."""
+            return OffsetsForLeaderEpochRequest.Builder(epochs_by_partition, version, current_leader_epochs, replica_id)
 
         def add(self, topic_partition: TopicPartition, epoch: int) -> OffsetsForLeaderEpochRequest.Builder:
             """Ask for one more partition."""
@@ -75,13 +80,14 @@ class OffsetsForLeaderEpochRequest(RequestMessage, key=ApiKeys.OFFSET_FOR_LEADER
 
         def build(self, version: int | None = None) -> OffsetsForLeaderEpochRequest:
             topic_class = OffsetsForLeaderEpochRequest.Topic
+            current = self._current_leader_epochs
             topics = [
                 topic_class(
                     topic=topic,
                     partitions=[
                         topic_class.Partition(
                             partition=p,
-                            current_leader_epoch=self._current_leader_epochs.get(TopicPartition(topic, p), -1),
+                            current_leader_epoch=current.get(TopicPartition(topic, p), -1),
                             leader_epoch=epoch,
                         )
                         for p, epoch in epochs.items()

@@ -1,60 +1,74 @@
 """The controller tells every broker what clients may ask.
 
 Mirrors: clients/src/main/java/org/apache/kafka/common/requests/UpdateMetadataRequest.java @ 1.1.1
+         (fields up to 2.5.1)
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Set
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple, Self, TypeAlias
 
 from kafka_py.common.errors import SchemaException, UnsupportedVersionException
 from kafka_py.common.network.listener_name import ListenerName
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.message import ListOf, Message, field
-from kafka_py.common.protocol.types.type import INT16, INT32, NULLABLE_STRING, STRING
+from kafka_py.common.protocol.types.type import INT16, INT32, INT64, NULLABLE_STRING, STRING
 from kafka_py.common.requests.abstract_request import AbstractRequest
-from kafka_py.common.requests.base_partition_state import BasePartitionState
+from kafka_py.common.requests.base_partition_state import BasePartitionState, states_by_topic
 from kafka_py.common.requests.request_message import RequestMessage
 from kafka_py.common.security.auth.security_protocol import SecurityProtocol
 from kafka_py.common.topic_partition import TopicPartition
 
 
-class UpdateMetadataRequest(RequestMessage, key=ApiKeys.UPDATE_METADATA, latest=4):
+class PartitionState(BasePartitionState):
+    """The state of a partition.
+
+    Mirrors: org.apache.kafka.common.requests.UpdateMetadataRequest.PartitionState
+    """
+
+    topic: str = field(STRING, until=4, default="")
+    offline_replicas: list[int] = field(
+        ListOf(INT32), "The broker ids of replicas that are offline", since=4, default_factory=list
+    )
+
+    def __init__(
+        self,
+        controller_epoch: int,
+        leader: int,
+        leader_epoch: int,
+        isr: list[int],
+        zk_version: int,
+        replicas: list[int],
+        offline_replicas: list[int],
+    ) -> None:
+        super().__init__(controller_epoch, leader, leader_epoch, isr, zk_version, replicas)
+        self.offline_replicas = offline_replicas
+
+    def __str__(self) -> str:
+        return (
+            f"PartitionState(controllerEpoch={self.controller_epoch}, leader={self.leader}, "
+            f"leaderEpoch={self.leader_epoch}, isr={self.isr}, zkVersion={self.zk_version}, "
+            f"replicas={self.replicas}, offlineReplicas={self.offline_replicas})"
+        )
+
+
+_PartitionState = PartitionState
+
+
+class UpdateMetadataRequest(RequestMessage, key=ApiKeys.UPDATE_METADATA, latest=6, flexible=6):
     """The state of partitions that changed, and all brokers that are alive.
 
     Mirrors: org.apache.kafka.common.requests.UpdateMetadataRequest
     """
 
-    class PartitionState(BasePartitionState):
-        """The state of a partition.
+    PartitionState: TypeAlias = _PartitionState  # type: ignore[misc]  # it is no dataclass
 
-        Mirrors: org.apache.kafka.common.requests.UpdateMetadataRequest.PartitionState
-        """
+    class TopicState(Message):
+        """The states of a topic's partitions."""
 
-        offline_replicas: list[int] = field(
-            ListOf(INT32), "The broker ids of replicas that are offline", since=4, default_factory=list
-        )
-
-        def __init__(
-            self,
-            controller_epoch: int,
-            leader: int,
-            leader_epoch: int,
-            isr: list[int],
-            zk_version: int,
-            replicas: list[int],
-            offline_replicas: list[int],
-        ) -> None:
-            super().__init__(controller_epoch, leader, leader_epoch, isr, zk_version, replicas)
-            self.offline_replicas = offline_replicas
-
-        def __str__(self) -> str:
-            return (
-                f"PartitionState(controllerEpoch={self.controller_epoch}, leader={self.leader}, "
-                f"leaderEpoch={self.leader_epoch}, isr={self.isr}, zkVersion={self.zk_version}, "
-                f"replicas={self.replicas}, offlineReplicas={self.offline_replicas})"
-            )
+        topic: str = field(STRING)
+        partition_states: list[_PartitionState] = field(ListOf(_PartitionState))
 
     class LiveBroker(Message):
         """A broker as it is written."""
@@ -75,7 +89,11 @@ class UpdateMetadataRequest(RequestMessage, key=ApiKeys.UPDATE_METADATA, latest=
 
     controller_id: int = field(INT32)
     controller_epoch: int = field(INT32, "A request of an older controller is refused")
-    state_entries: list[PartitionState] = field(ListOf(PartitionState), wire="partition_states")
+    broker_epoch: int = field(INT64, "Of the life of the broker that is meant, -1 for any", since=5, default=-1)
+    state_entries: list[PartitionState] = field(
+        ListOf(PartitionState), until=4, wire="partition_states", default_factory=list
+    )
+    topic_states: list[TopicState] = field(ListOf(TopicState), since=5, default_factory=list)
     broker_entries: list[LiveBroker] = field(ListOf(LiveBroker), wire="live_brokers")
 
     class EndPoint(NamedTuple):
@@ -125,8 +143,10 @@ class UpdateMetadataRequest(RequestMessage, key=ApiKeys.UPDATE_METADATA, latest=
             controller_epoch: int,
             partition_states: dict[TopicPartition, UpdateMetadataRequest.PartitionState],
             live_brokers: Set[UpdateMetadataRequest.Broker],
+            broker_epoch: int = -1,
         ) -> None:
             super().__init__(ApiKeys.UPDATE_METADATA, version)
+            self._broker_epoch = broker_epoch
             self._controller_id = controller_id
             self._controller_epoch = controller_epoch
             self._partition_states = partition_states
@@ -140,13 +160,19 @@ class UpdateMetadataRequest(RequestMessage, key=ApiKeys.UPDATE_METADATA, latest=
             ):
                 raise UnsupportedVersionException("UpdateMetadataRequest v0 only handles PLAINTEXT endpoints")
             return UpdateMetadataRequest(
-                version, self._controller_id, self._controller_epoch, self._partition_states, self._live_brokers
+                version,
+                self._controller_id,
+                self._controller_epoch,
+                self._partition_states,
+                self._live_brokers,
+                self._broker_epoch,
             )
 
         def __str__(self) -> str:
             return (
                 f"(type: UpdateMetadataRequest=, controllerId={self._controller_id}, "
-                f"controllerEpoch={self._controller_epoch}, partitionStates={self._partition_states}, "
+                f"controllerEpoch={self._controller_epoch}, brokerEpoch={self._broker_epoch}, "
+                f"partitionStates={self._partition_states}, "
                 f"liveBrokers={', '.join(map(str, self._live_brokers))})"
             )
 
@@ -157,11 +183,18 @@ class UpdateMetadataRequest(RequestMessage, key=ApiKeys.UPDATE_METADATA, latest=
         controller_epoch: int,
         partition_states: Mapping[TopicPartition, PartitionState],
         live_brokers: Set[Broker],
+        broker_epoch: int = -1,
     ) -> None:
         self._version = version
+        self.broker_epoch = broker_epoch
         self.controller_id = controller_id
         self.controller_epoch = controller_epoch
-        self.state_entries = [state.of(tp) for tp, state in partition_states.items()]
+        states = [state.of(tp) for tp, state in partition_states.items()]
+        self.state_entries = states if version < 5 else []
+        self.topic_states = [
+            self.TopicState(topic=topic, partition_states=list(of_topic))
+            for topic, of_topic in (states_by_topic(states) if version >= 5 else {}).items()
+        ]
         self.broker_entries = [_broker_entry(version, broker) for broker in live_brokers]
 
     @classmethod
@@ -174,7 +207,12 @@ class UpdateMetadataRequest(RequestMessage, key=ApiKeys.UPDATE_METADATA, latest=
 
     def partition_states(self) -> dict[TopicPartition, PartitionState]:
         """The partitions that changed."""
-        return {TopicPartition(state.topic, state.partition): state for state in self.state_entries}
+        flat = {TopicPartition(state.topic, state.partition): state for state in self.state_entries}
+        return flat | {
+            (tp := TopicPartition(topic.topic, state.partition)): state.of(tp)
+            for topic in self.topic_states
+            for state in topic.partition_states
+        }
 
     def live_brokers(self) -> set[Broker]:
         """All brokers that are alive."""

@@ -48,19 +48,20 @@ from kafka_py.common.topic_partition import TopicPartition
 TP = TopicPartition("foo", 0)
 
 
-@pytest.mark.parametrize("version", [0, 1])
+@pytest.mark.parametrize("version", range(5))
 def test_leader_and_isr(version: int) -> None:
     states = {
         TP: LeaderAndIsrRequest.PartitionState(10, 1, 10, [0, 1], 10, [0, 1, 2], True),
         TopicPartition("bar", 3): LeaderAndIsrRequest.PartitionState(10, 2, 11, [], 12, [2], False),
     }
-    request = LeaderAndIsrRequest.Builder(version, 1, 10, states, {Node(0, "h0", 1), Node(1, "h1", 2)}).build()
+    request = LeaderAndIsrRequest.Builder(version, 1, 10, states, {Node(0, "h0", 1), Node(1, "h1", 2)}, 77).build()
     read = LeaderAndIsrRequest.parse(b"".join(request.to_parts()), version)
     assert (read.controller_id, read.controller_epoch) == (1, 10)
+    assert read.broker_epoch == (77 if version >= 2 else -1)
     assert read.live_leaders == request.live_leaders
-    assert (read.partition_states() == states) == (version == 1)
+    assert (read.partition_states() == states) == (version >= 1)
     assert read.partition_states()[TP].base_partition_state.replicas == [0, 1, 2]
-    assert read.partition_states()[TP].is_new == (version == 1)
+    assert read.partition_states()[TP].is_new == (version >= 1)
     response = read.get_error_response(0, NotControllerException())
     assert response.responses() == dict.fromkeys(states, Errors.NOT_CONTROLLER)
 
@@ -91,12 +92,13 @@ def broker(*protocols: SecurityProtocol) -> UpdateMetadataRequest.Broker:
     return UpdateMetadataRequest.Broker(1, end_points, "rack")
 
 
-@pytest.mark.parametrize("version", range(5))
+@pytest.mark.parametrize("version", range(7))
 def test_update_metadata(version: int) -> None:
     brokers = {broker(SecurityProtocol.PLAINTEXT, *([] if version == 0 else [SecurityProtocol.SSL]))}
     states = {TP: UpdateMetadataRequest.PartitionState(10, 1, 10, [0, 1], 10, [0, 1, 2], [2])}
-    request = UpdateMetadataRequest.Builder(version, 1, 10, states, brokers).build()
+    request = UpdateMetadataRequest.Builder(version, 1, 10, states, brokers, 77).build()
     read = UpdateMetadataRequest.parse(b"".join(request.to_parts()), version)
+    assert read.broker_epoch == (77 if version >= 5 else -1)
     (live,) = read.live_brokers()
     assert live.end_points == next(iter(brokers)).end_points
     assert live.rack == ("rack" if version >= 2 else None)
@@ -128,6 +130,23 @@ def test_controlled_shutdown() -> None:
     request = ControlledShutdownRequest.Builder(ControlledShutdownRequest(broker_id=3), 0).build()
     header = RequestHeader(ApiKeys.CONTROLLED_SHUTDOWN, 0, "ignored", 1)
     assert request.serialize(header) == bytes.fromhex("0007 0000 00000001 00000003")
+
+
+@pytest.mark.parametrize("version", range(3))
+def test_stop_replica_of_later_versions(version: int) -> None:
+    partitions = {TP, TopicPartition("foo", 1), TopicPartition("bar", 0)}
+    request = StopReplicaRequest.Builder(1, 2, True, partitions, 77, version).build()
+    read = StopReplicaRequest.parse(b"".join(request.to_parts()), version)
+    assert (read.partitions(), read.broker_epoch) == (partitions, 77 if version >= 1 else -1)
+    response = read.get_error_response(0, NotControllerException())
+    assert response.responses() == dict.fromkeys(partitions, Errors.NOT_CONTROLLER)
+
+
+def test_controlled_shutdown_tells_the_epoch_of_the_broker() -> None:
+    request = ControlledShutdownRequest(broker_id=3, broker_epoch=77)
+    for version, epoch in ((1, -1), (2, 77), (3, 77)):
+        read = ControlledShutdownRequest.parse(b"".join(request.at(version).to_parts()), version)
+        assert (read.broker_id, read.broker_epoch) == (3, epoch)
 
 
 def test_stop_replica() -> None:
