@@ -5,9 +5,9 @@
 
 A block is run if it begins with a prompt: `$` for the shell, `>>>` for Python. One that cannot be run by a test stands
 behind `<!-- not tested: why -->`. The blocks of a page run one after the other, in a folder of their own, on a
-ZooKeeper and a broker of their own with config/server.properties; ports and folders are put in the place of those on
-the page, and back again. What changes from run to run (times, shares, checksums …) is masked on both sides, and a line
-`...` stands for any number of lines. tests/integration/test_pages.py does the same.
+ZooKeeper and a broker of their own with config/server.properties, or in a lab of three brokers; ports and folders are
+put in the place of those on the page, and back again. What changes from run to run (times, shares, checksums …) is
+masked on both sides, and a line `...` stands for any number of lines. tests/integration/test_pages.py does the same.
 """
 
 from __future__ import annotations
@@ -37,6 +37,14 @@ PAGES = (
     "the-produce-path",
     "groups",
     "transactions",
+    "failover",
+)
+# Pages whose commands are typed into a lab of three brokers, broker 2 being the controller.
+LABS = ("failover",)
+LAB_OPTIONS = (
+    "replica.lag.time.max.ms=1500",
+    "zookeeper.session.timeout.ms=2000",
+    "auto.leader.rebalance.enable=false",
 )
 # A topic of its own and its first records, where a page's text says that they are there.
 BEFORE = {
@@ -57,6 +65,10 @@ MASKS = (
     (r"Cluster ID = \S{22}", "Cluster ID = ID"),
     (r"in \d+ ms", "in N ms"),
     (r"commitTimestamp=\d+", "commitTimestamp=TIME"),
+    (r"pid \d+", "pid N"),
+    (r"after \d+\.\d s", "after N s"),
+    (r"(?<=Controller id=2 epoch=)\d+", "N"),
+    (r"dir=/tmp/kafka_py-[^/]+/", "dir=LAB/"),
 )
 TIMEOUT_S = 60.0
 
@@ -211,6 +223,38 @@ class Session:
         return "".join(lines)
 
 
+class LabSession(Session):
+    """A folder with a lab of three brokers that runs, and a shell that has sourced its lab.env."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        super().__init__(folder)
+        self.ports = {}
+        self._environment = ""
+
+    def __enter__(self) -> Session:
+        options = [word for option in LAB_OPTIONS for word in ("--override", option)]
+        command = [sys.executable, str(ROOT / "bin/kafka-lab.py"), "--brokers", "3", "--port", "0", *options]
+        with open(self.folder / "lab.log", "wb") as log:
+            environment = {**os.environ, "KAFKA_PY_COMPILED": "0"}
+            self._started.append(subprocess.Popen(command, cwd=self.folder, stdout=log, stderr=log, env=environment))
+        deadline = time.monotonic() + TIMEOUT_S
+        while not (found := re.search(r"^  \. (\S+)", (self.folder / "lab.log").read_text(), re.M)):
+            if time.monotonic() > deadline or self._started[0].poll() is not None:
+                raise TimeoutError((self.folder / "lab.log").read_text())
+            time.sleep(0.05)
+        self._environment = f". {found[1]}; "
+        self._make_controller(2)
+        return self
+
+    def _make_controller(self, broker: int) -> None:
+        """Have one elected after the other until it is this broker."""
+        while self.type("kafka-lab await_controller") != [f"await_controller: {broker}"]:
+            self.type("zookeeper-shell $ZK delete /controller")
+
+    def type(self, command: str) -> list[str]:
+        return super().type(self._environment + command)
+
+
 def python_says(block: str) -> list[tuple[int, int, str]]:
     """Of the examples that say something else than the block: first line of the output, its lines, what is said."""
     found = []
@@ -231,7 +275,8 @@ def python_says(block: str) -> list[tuple[int, int, str]]:
 @contextlib.contextmanager
 def session_for(page: str) -> Iterator[Session]:
     """A session in which has been done what the page begins with."""
-    with tempfile.TemporaryDirectory(prefix="page-") as folder, Session(pathlib.Path(folder)) as session:
+    kind = LabSession if page in LABS else Session
+    with tempfile.TemporaryDirectory(prefix="page-") as folder, kind(pathlib.Path(folder)) as session:
         if page in BEFORE:
             session.type(BEFORE[page])
         yield session

@@ -1,6 +1,6 @@
 """Which cases of Kafka's own tests are ported, and which are left out and why.
 
-Those of log, controller, ZooKeeper, coordinators and the commands for groups.
+Those of log, replication, controller, ZooKeeper, coordinators and the commands for groups.
 
     python tools/ported_cases.py                       a table: class, cases, covered, left out; then what is left out
     python tools/ported_cases.py --list REPO           rewrite docs/ported-tests.tsv from a clone of apache/kafka
@@ -9,7 +9,8 @@ docs/ported-tests.tsv names every case of these classes: class, case, and why it
 that a test here carries as its mark, `@pytest.mark.ported("Class.case")`. Marks are read from the source of the tests.
 A case is a method that begins with @Test, or that is written like one although Kafka's authors forgot the annotation.
 An entry of SOURCES names its release behind an @, without one it is of 1.1.1; its path is that below unit/kafka, or
-with a / in front that below core/src/test/scala.
+with a / in front that below core/src/test/scala. A class goes by the name of its file. A mark for a case that such a
+class has only in another release names that release: `Class@3.7.1.case`.
 Ends with 1 if a case has neither a mark nor a reason, or a mark names none; tests/style/test_ported.py says the same.
 """
 
@@ -46,6 +47,15 @@ SOURCES = (
     "log/OffsetMapTest",
     "log/BrokerCompressionTest",
     "server/epoch/LeaderEpochFileCacheTest",
+    "server/epoch/EpochDrivenReplicationProtocolAcceptanceTest",
+    "server/epoch/LeaderEpochIntegrationTest",
+    "server/AbstractFetcherThreadTest",
+    "server/ISRExpirationTest",
+    "server/LeaderElectionTest",
+    "server/LogDirFailureTest",
+    "server/ReplicaFetcherThreadTest",
+    "server/ReplicaManagerTest",
+    "integration/UncleanLeaderElectionTest",
     "controller/ControllerEventManagerTest",
     "controller/ControllerFailoverTest",
     "controller/ControllerIntegrationTest",
@@ -67,6 +77,8 @@ SOURCES = (
     "coordinator/transaction/TransactionMetadataTest@2.5.1",
     "coordinator/transaction/TransactionStateManagerTest@2.5.1",
     "/kafka/common/InterBrokerSendThreadTest",
+    "/integration/kafka/api/RackAwareAutoTopicCreationTest",
+    "admin/DeleteTopicTest",
     "admin/DescribeConsumerGroupTest",
     "admin/ListConsumerGroupTest",
     "admin/ResetConsumerGroupOffsetTest",
@@ -83,7 +95,7 @@ SOURCES = (
     "tools/ConsumerPerformanceTest",
 )
 DEFAULT_TAG = "1.1.1"
-ANNOTATED = re.compile(r"^  @Test.*\n(?:  @.*\n)*  (?:override )?def (\w+)", re.M)
+ANNOTATED = re.compile(r"^  @Test.*\n(?:  (?:@|//).*\n)*  (?:override )?def (\w+)", re.M)
 WRITTEN_LIKE_ONE = re.compile(r"^  def (test[A-Z]\w*)\(\)", re.M)
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+from kafka_py.common.utils.time import Time
 from kafka_py.controller.controller_state import ControllerState
-from kafka_py.utils.concurrent import LinkedBlockingQueue, ReentrantLock
+from kafka_py.utils.concurrent import LinkedBlockingDeque, ReentrantLock
 from kafka_py.utils.shutdownable_thread import ShutdownableThread
 
 if TYPE_CHECKING:
@@ -52,6 +53,13 @@ class ShutdownEventThread(ControllerEvent):
         return None
 
 
+class QueuedEvent(NamedTuple):
+    """An event that waits, and since when; kafka.controller.QueuedEvent from 2.1 on."""
+
+    event: ControllerEvent
+    enqueue_time_ms: int
+
+
 class ControllerEventManager:
     """Queues controller events and runs them in order on its own thread.
 
@@ -60,7 +68,8 @@ class ControllerEventManager:
     Locks:   _put_lock makes clear_and_put one step, so that no event slips in between the clearing and the put.
     Differs: an event that is dropped, because the queue is cleared or nobody reads it any more, hears of it (later
         Kafka has preempt for that); else the expiry thread would wait for ever for an Expire that close() has
-        dropped, the closing of the ZooKeeper client for that thread, and a broker for its ControlledShutdown.
+        dropped, the closing of the ZooKeeper client for that thread, and a broker for its ControlledShutdown. Each
+        event waits with the time at which it came, as from 2.1 on.
     """
 
     CONTROLLER_EVENT_THREAD_NAME = "controller-event-thread"
@@ -70,20 +79,28 @@ class ControllerEventManager:
         controller_id: int,
         rate_and_time_metrics: Mapping[ControllerState, Timer],
         event_processed_listener: Callable[[ControllerEvent], None],
+        time: Time = Time.SYSTEM,
     ) -> None:
         self.controller_id = controller_id
         self.rate_and_time_metrics = rate_and_time_metrics
         self.event_processed_listener = event_processed_listener
+        self._time = time
         self._state = ControllerState.Idle  # volatile: controller-event-thread
         self._put_lock = ReentrantLock()
         self._closed = False  # guarded by: _put_lock
-        self._queue: LinkedBlockingQueue[ControllerEvent] = LinkedBlockingQueue()  # handoff: any -> event
+        # a deque, as one can look into it without taking anything out
+        self._queue: LinkedBlockingDeque[QueuedEvent] = LinkedBlockingDeque()  # handoff: any -> event
         self._thread = self.ControllerEventThread(self)
 
     @property
     def state(self) -> ControllerState:
         """What the event thread is busy with; Idle between two events."""
         return self._state
+
+    def waiting(self) -> list[tuple[ControllerEvent, int]]:
+        """The events that wait, the next one first, and for how many ms each has waited."""
+        now = self._time.milliseconds()
+        return [(queued.event, now - queued.enqueue_time_ms) for queued in self._queue]
 
     def start(self) -> None:
         self._thread.start()
@@ -98,21 +115,26 @@ class ControllerEventManager:
         with self._put_lock:
             closed = self._closed
             if not closed:
-                self._queue.put(event)
+                self._enqueue(event)
         if closed:
             self._drop([event])
 
     def clear_and_put(self, event: ControllerEvent) -> None:
         """Forget every queued event and queue this one (session expiry and shutdown)."""
-        dropped: list[ControllerEvent] = []
+        drained: list[QueuedEvent] = []
         with self._put_lock:
-            self._queue.drain_to(dropped)
+            self._queue.drain_to(drained)
+            dropped = [queued.event for queued in drained]
             if self._closed:
                 dropped.append(event)
             else:
-                self._queue.put(event)
+                self._enqueue(event)
             self._closed = self._closed or isinstance(event, ShutdownEventThread)
         self._drop(dropped)
+
+    def _enqueue(self, event: ControllerEvent) -> None:
+        """Caller holds _put_lock."""
+        self._queue.put(QueuedEvent(event, self._time.milliseconds()))
 
     def _drop(self, events: list[ControllerEvent]) -> None:
         for event in events:
@@ -134,7 +156,7 @@ class ControllerEventManager:
 
         def do_work(self) -> None:
             manager = self._manager
-            event = manager._queue.take()
+            event = manager._queue.take().event
             if isinstance(event, ShutdownEventThread):
                 self.initiate_shutdown()
                 return

@@ -121,7 +121,10 @@ class KafkaController(KafkaMetricsGroup):
         # Its own scheduler: started and stopped with the term of office, not with the broker.
         self.kafka_scheduler = KafkaScheduler(1)
         self.event_manager = ControllerEventManager(
-            config.broker_id, self.controller_context.stats.rate_and_time_metrics, lambda event: self._update_metrics()
+            config.broker_id,
+            self.controller_context.stats.rate_and_time_metrics,
+            lambda event: self._update_metrics(),
+            time,
         )
         self.topic_deletion_manager = TopicDeletionManager(self, self.event_manager, zk_client)  # thread: event
         self.broker_request_batch = ControllerBrokerRequestBatch(self, self.state_change_logger)  # thread: event

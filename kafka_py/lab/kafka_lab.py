@@ -22,7 +22,7 @@ from confluent_kafka import KafkaException
 
 from kafka_py.common.utils.time import Time
 from kafka_py.lab.broker_commands import COMMANDS, VERBS, BrokerCommands
-from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch
+from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch, link_commands
 from kafka_py.lab.control import ControlServer, NoLabError, ask, find_lab, say
 from kafka_py.lab.group_story import GROUP, GroupStory
 from kafka_py.lab.lab_http import LabHttp
@@ -72,6 +72,9 @@ def parse(args: Sequence[str]) -> argparse.Namespace:
     parser.add_argument("--partitions", type=int, default=3)
     parser.add_argument(
         "--override", action="append", default=[], type=key_and_value, metavar="KEY=VALUE", help="of all brokers"
+    )
+    parser.add_argument(
+        "--sidebyside", type=pathlib.Path, metavar="DIR", help="a site of kafka-sidebyside, to which sources lead"
     )
     parser.add_argument("--once", action="store_true", help="end after the round trip instead of staying up")
     return parser.parse_args(args)
@@ -133,6 +136,8 @@ class KafkaLab:
             "group.initial.rebalance.delay.ms": "0",
             **dict(options.override),
         }
+        if options.sidebyside is not None:
+            properties["kafka.py.xray.sidebyside"] = str(options.sidebyside.resolve())
         with Cluster(options.brokers, port=options.port, zookeeper=options.zookeeper, properties=properties) as cluster:
             took = (self._time.milliseconds() - began) / 1000
             say(f"ZooKeeper at {cluster.zookeeper_connect}, brokers at {cluster.bootstrap_servers} ({took:.1f} s).")
@@ -188,6 +193,7 @@ class KafkaLab:
         say(f"  kcat -b {servers} -L")
         say(f"  {lab} kill {cluster.brokers[-1].id}    # and start_broker, stop, cont, term, status: {lab} --help")
         say(f"  . {cluster.home / ENV_FILE}    # $P, $ZK, $BROKERS and so on, for the commands of the pages")
+        link_commands(cluster)
         commands, watch = BrokerCommands(cluster), BrokerWatch(cluster, say)
         try:
             with ControlServer(cluster.home, commands.execute) as control:
@@ -232,6 +238,8 @@ def main(args: list[str]) -> int:
         return control(args) if args and args[0] in {*COMMANDS, *VERBS} else KafkaLab(parse(args)).run()
     except KeyboardInterrupt:
         return 130
+    except BrokenPipeError:
+        raise  # whoever read what we print has seen enough (`| head`): whoever started us ends quietly then
     except (OSError, RuntimeError, KafkaException) as e:
         print(f"kafka-lab: {e}", file=sys.stderr)
         return 1

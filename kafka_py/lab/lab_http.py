@@ -28,6 +28,7 @@ _OF_BROKER = re.compile(PREFIX + r"/broker/(\d{1,9})/([A-Za-z0-9_./-]*)")
 _PATIENCE_S = 15.0  # longer than the pause between two comments of an event stream
 _TO_FIRST = ("state", "events", "batch", "trace.json", "source", "requests")
 _CHUNK = 64 * 1024
+_POLICY = "Content-Security-Policy"
 
 
 class Verb(Protocol):
@@ -38,6 +39,16 @@ class Verb(Protocol):
 
     def listing(self) -> Mapping[str, Any]:
         """name, help and arguments."""
+
+
+class Board(Protocol):
+    """The labs, and the buttons of the one that runs."""
+
+    def listing(self) -> Mapping[str, Any]:
+        """What the page shows of them."""
+
+    def do(self, word: str) -> Mapping[str, Any]:
+        """Push a button; KeyError for one that is not there."""
 
 
 class LabHttp:
@@ -52,9 +63,14 @@ class LabHttp:
         token: str | None = None,
         listener: str = "127.0.0.1:9404",
         faults: Mapping[str, Verb] | None = None,
+        board: Board | None = None,
     ) -> None:
-        """``token`` is that of the brokers (kafka.py.xray.token); without one the lab makes one up."""
+        """``token`` is that of the brokers (kafka.py.xray.token); without one the lab makes one up.
+
+        ``board`` is there while an exercise runs.
+        """
         self._cluster = cluster
+        self._board = board
         self._faults = faults or {}
         self.guard = Guard(listener.rpartition(":")[0], token)
         self._exporter = MetricsExporter(listener)
@@ -93,12 +109,14 @@ class LabHttp:
         of_broker = _OF_BROKER.fullmatch(request.path)
         if of_broker is not None:
             return self._forward(self._broker(int(of_broker[1])), of_broker[2], request)
+        if path == "/labs" or path.startswith("/labs/"):
+            return self._labs(path.removeprefix("/labs").removeprefix("/"), request.method)
         if request.method == "POST":
             name = path.removeprefix("/fault/")
             return self._fault(name, request.body) if name != path else self._first(path, request)
         if path == "/cluster":
             return json_page(self._listing())
-        if path.removeprefix("/") in _TO_FIRST:
+        if path.removeprefix("/") in _TO_FIRST or path.startswith("/sidebyside/"):
             return self._first(path, request)
         return static_file(path)
 
@@ -107,8 +125,17 @@ class LabHttp:
             "brokers": [{"id": each.id, "base": f"{PREFIX}/broker/{each.id}/"} for each in self._cluster.brokers],
             "lab": True,
             "faults": [dict(verb.listing()) for verb in self._faults.values()],
-            "labs": False,
+            "labs": self._board is not None,
         }
+
+    def _labs(self, word: str, method: str) -> Page:
+        if self._board is None:
+            raise KeyError("no lab runs here")
+        if method != "POST":
+            if word:
+                raise KeyError("buttons are pushed with POST")
+            return json_page(dict(self._board.listing()))
+        return json_page(dict(self._board.do(word)))
 
     def _broker(self, id: int) -> LocalBroker:
         found = next((each for each in self._cluster.brokers if each.id == id), None)
@@ -143,7 +170,8 @@ class LabHttp:
             kind = response.headers.get("Content-Type", "application/octet-stream")
             if response.status == 200 and kind.startswith("text/event-stream"):
                 return Stream(kind, _Relay(connection, response))
-            page = Page(response.status, kind, response.read())
+            policy = response.headers.get(_POLICY)
+            page = Page(response.status, kind, response.read(), {} if policy is None else {_POLICY: policy})
         except BaseException:
             connection.close()
             raise
@@ -182,4 +210,4 @@ def _word(value: object) -> str:
 
 
 def _safe(answer: Page | Stream) -> Page | Stream:
-    return answer._replace(headers={**answer.headers, **HEADERS})
+    return answer._replace(headers={**HEADERS, **answer.headers})

@@ -78,16 +78,34 @@ class AcceptorAndProcessor(Exercise):
     )
 
     def prepare(self, bench: Bench) -> None:
-        """Some connections, not as many for each processor."""
+        """Some connections, not as many for each processor: who has one more than the next got the last."""
         bench.write_new(FILE, _TEMPLATE)
         bench.write_new(SCHEDULE, pipelining_cases.USUAL.to_json())
         idle: list[socket.socket] = []
         bench.notes.update(idle=idle, pid=bench.cluster.broker(0).process.pid)
         fewest = random.randint(4, 9)
+        self._level(bench)
         while len(idle) < fewest or len(set(_connections(bench).values())) == 1:
             before = _connections(bench)
-            idle.append(socket.create_connection(("127.0.0.1", bench.cluster.broker(0).port)))
+            idle.append(self._connect(bench))
             bench.notes["last"] = self._who_got_it(bench, before)
+
+    def _level(self, bench: Bench) -> None:
+        """As many connections for each processor as for the others. Connections of the start that are closed by now had
+        their turns, so who has one more than the next need not have got the last; what is opened goes round, and is
+        kept where some are missing."""
+        while len(set(_connections(bench).values())) != 1:
+            before = _connections(bench)
+            new = self._connect(bench)
+            if before[self._who_got_it(bench, before)] < max(before.values()):
+                bench.notes["idle"].append(new)
+            else:
+                new.close()
+                wait_for(lambda seen=before: _connections(bench) == seen, "a connection's end")  # type: ignore[misc]
+
+    @staticmethod
+    def _connect(bench: Bench) -> socket.socket:
+        return socket.create_connection(("127.0.0.1", bench.cluster.broker(0).port))
 
     @staticmethod
     def _who_got_it(bench: Bench, before: dict[int, int]) -> int:

@@ -26,15 +26,18 @@ TIMEOUT_S: Final = 60
 _RESULT: Final = "findings: "
 
 
-def run(cases: str, file: pathlib.Path, *more: str, timeout_s: float = TIMEOUT_S) -> list[Finding]:
-    """What the cases find of a file; one finding says why when there is no file, or it does not get to an end."""
+def run(cases: str, file: pathlib.Path, *more: str, hidden: str = "", timeout_s: float = TIMEOUT_S) -> list[Finding]:
+    """What the cases find of a file; one finding says why when there is no file, or it does not get to an end.
+
+    ``more`` is on the command line of the process, where all can see it; ``hidden`` is on its standard input.
+    """
     if not file.exists():
         return [Finding(file.name, False, "there is no such file")]
     command = [sys.executable, "-m", "kafka_py.labs.child", cases, str(file), *more]
     path = os.pathsep.join(part for part in (str(ROOT), os.environ.get("PYTHONPATH", "")) if part)
     environment = {**os.environ, "PYTHONPATH": path, ENVIRONMENT_VARIABLE: "0"}
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=timeout_s, env=environment)
+        done = subprocess.run(command, input=hidden, capture_output=True, text=True, timeout=timeout_s, env=environment)
     except subprocess.TimeoutExpired:
         return [Finding(file.name, False, f"it does not come to an end within {timeout_s:g} s")]
     for line in done.stdout.splitlines():

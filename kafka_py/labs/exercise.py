@@ -104,6 +104,10 @@ class Exercise(ABC):
     def check_work(self, bench: Bench) -> list[Finding]:
         """Look whether the tasks are done; what the questions ask is looked at by ``check``."""
 
+    def lacking(self) -> str:
+        """What this machine lacks for it, and how to get it; "" for nothing, as most need nothing."""
+        return ""
+
     def finish(self, bench: Bench) -> None:
         """End what ``prepare`` has left running, however far it came; most leave nothing."""
         bench.notes.clear()

@@ -99,7 +99,7 @@ class Purgatory(Exercise):
         return [
             Finding("a record waited for a follower", _waited(bench) is not None, "none has yet"),
             Finding("a record ran out of time", bool(expired), "none has yet"),
-            Finding("no fetcher is held", not held, ", ".join(held)),
+            Finding("no fetcher is held", not held, f"that of broker {', '.join(held)} is"),
             self._equal(bench),
             *child.run(expiry_race.__name__, bench.file(SCHEDULE)),
         ]

@@ -12,6 +12,7 @@ import subprocess
 import sys
 from typing import Final
 
+from kafka_py.common.protocol.errors import Errors
 from kafka_py.labs.clients import create_topic, wait_for
 from kafka_py.labs.exercise import About, Bench, Exercise, Question
 from kafka_py.labs.finding import Finding
@@ -22,6 +23,17 @@ GROUP, TOPIC, STATIC = "crew", "work", "clara"
 NAMES: Final = ("anna", "ben", "carl", "dora")
 PARTITIONS: Final = 6
 _MODULE: Final = "kafka_py.labs.member"
+COMMIT: Final = "commit-7.py"
+_COMMIT = '''#!{python}
+"""Commits in the name of a member of the group: ./commit-7.py MEMBER_ID GENERATION"""
+
+import sys
+
+sys.path.insert(0, {root!r})
+from kafka_py.labs.late_commit import main
+
+sys.exit(main([{servers!r}, {group!r}, {topic!r}, *sys.argv[1:]]))
+'''
 
 
 def _watch(bench: Bench) -> GroupWatch:
@@ -67,6 +79,22 @@ class Rebalance(Exercise):
                 lambda b: "PreparingRebalance CompletingRebalance",
             ),
             Question("share", "How many partitions has each of three members?", lambda b: str(PARTITIONS // 3)),
+            Question(
+                "predicted",
+                "In which generation is the group when one more has joined, when it has left, and when a dead one of "
+                "the first two is forgotten (three numbers)?",
+                lambda b: " ".join(str(b.notes["generation"] + more) for more in (1, 2, 3)),
+            ),
+            Question(
+                "zombie",
+                "What does a commit of the killed member get, when the group has forgotten it?",
+                lambda b: Errors.UNKNOWN_MEMBER_ID.name,
+            ),
+            Question(
+                "late",
+                "What does a commit of a living member get, in the generation before the present one?",
+                lambda b: Errors.ILLEGAL_GENERATION.name,
+            ),
             Question("generation", "What is the group's generation now?", _now),
         ),
     )
@@ -86,6 +114,9 @@ class Rebalance(Exercise):
             f"{name}: pid {member.pid}\n" for name, member in zip(names, bench.notes["members"], strict=True)
         )
         bench.file("members-7.txt").write_text(pids, encoding="utf-8")
+        of_group = {"servers": bench.servers, "group": GROUP, "topic": TOPIC}
+        bench.file(COMMIT).write_text(_COMMIT.format(python=sys.executable, root=str(ROOT), **of_group), "utf-8")
+        bench.file(COMMIT).chmod(0o755)
 
     @staticmethod
     def _start(bench: Bench, name: str) -> subprocess.Popen[bytes]:

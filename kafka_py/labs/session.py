@@ -10,7 +10,8 @@ import pathlib
 import secrets
 import signal
 import sys
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
 
 from confluent_kafka import KafkaException as LibrdkafkaException
 
@@ -18,6 +19,7 @@ from kafka_py.lab.broker_commands import BrokerCommands
 from kafka_py.lab.broker_watch import ENV_FILE, BrokerWatch, link_commands
 from kafka_py.lab.control import ControlServer, say
 from kafka_py.lab.lab_http import LabHttp
+from kafka_py.labs.board import LabBoard
 from kafka_py.labs.catalog import EXERCISES, Sheet
 from kafka_py.labs.commands import ExerciseCommands
 from kafka_py.labs.exercise import Bench, Exercise
@@ -41,12 +43,15 @@ class ExerciseSession:
     Thread: the lab's only one
     """
 
-    def __init__(self, exercise: Exercise, folder: pathlib.Path, language: str, port: int) -> None:
-        """``port`` is the first broker's; 0 = any free one."""
+    def __init__(
+        self, exercise: Exercise, folder: pathlib.Path, language: str, port: int, sidebyside: pathlib.Path | None = None
+    ) -> None:
+        """``port`` is the first broker's; 0 = any free one. ``sidebyside`` has a site that kafka-sidebyside made."""
         self._exercise = exercise
         self._folder = folder
         self._sheet = Sheet(exercise, language)
         self._port = port
+        self._more = {} if sidebyside is None else {"kafka.py.xray.sidebyside": str(sidebyside.resolve())}
         self._stop = CountDownLatch(1)
 
     def run(self) -> int:
@@ -62,9 +67,10 @@ class ExerciseSession:
     def _once(self) -> bool:
         """From start to end; whether it shall begin again."""
         token = secrets.token_urlsafe(18)
-        with cluster_for(self._exercise, token, self._port) as cluster:
+        with cluster_for(self._exercise, token, self._port, more=self._more) as cluster:
             bench = Bench(cluster, self._folder, token)
-            pages = LabHttp(cluster, token, faults=FAULTS)
+            board = LabBoard(self._exercise, cluster.home, self._folder)
+            pages = LabHttp(cluster, token, faults=FAULTS, board=board)
             link_commands(cluster)
             try:
                 self._exercise.begin(bench)
@@ -78,6 +84,8 @@ class ExerciseSession:
     def _tell_the_task(self, cluster: Cluster, link: str) -> None:
         number = self._exercise.about.number
         say(self._sheet.task)
+        if lacking := self._exercise.lacking():
+            say(f"Missing:    {lacking}")
         say(f"The sheet:  {self._sheet.path}")
         say(f"X-ray:      {link}")
         say(f"Brokers:    {cluster.bootstrap_servers}; ZooKeeper: {cluster.zookeeper_connect}")
@@ -96,9 +104,15 @@ class ExerciseSession:
         return commands.wants_reset
 
 
-def cluster_for(exercise: Exercise, token: str, port: int = 0, home: pathlib.Path | None = None) -> Cluster:
-    """The cluster that an exercise wants; not started yet."""
-    properties = {**_USUAL, "kafka.py.xray.token": token, **exercise.about.properties}
+def cluster_for(
+    exercise: Exercise,
+    token: str,
+    port: int = 0,
+    home: pathlib.Path | None = None,
+    more: Mapping[str, str] = MappingProxyType({}),
+) -> Cluster:
+    """The cluster that an exercise wants, with ``more`` properties; not started yet."""
+    properties = {**_USUAL, "kafka.py.xray.token": token, **exercise.about.properties, **more}
     return Cluster(
         exercise.about.brokers, port=port, home=home, properties=properties, log_dirs=exercise.about.log_dirs
     )
@@ -123,10 +137,14 @@ def start(args: Sequence[str]) -> int:
     parser.add_argument("number", type=int, choices=sorted(EXERCISES), metavar="N", help="which lab: 1 to 8")
     parser.add_argument("--language", choices=("en", "zh"), default="en", help="of the sheet")
     parser.add_argument("--port", type=int, default=0, help="of the first broker; 0 = any free port")
+    parser.add_argument(
+        "--sidebyside", type=pathlib.Path, metavar="DIR", help="a site of kafka-sidebyside, to which sources lead"
+    )
     options = parser.parse_args(args)
     exercise = EXERCISES[options.number].load()
+    folder = pathlib.Path.cwd()
     try:
-        return ExerciseSession(exercise, pathlib.Path.cwd(), options.language, options.port).run()
+        return ExerciseSession(exercise, folder, options.language, options.port, options.sidebyside).run()
     except (OSError, RuntimeError, LibrdkafkaException) as e:
         print(f"kafka-lab: {e}", file=sys.stderr)
         return 1

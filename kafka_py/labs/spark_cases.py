@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import pathlib
+import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -21,8 +22,9 @@ QUESTIONS = {
 }
 
 
-def findings(file: pathlib.Path, log_dir: str, servers: str, truth: str) -> list[Finding]:
-    """Compare what the function gives with the truth, a JSON object."""
+def findings(file: pathlib.Path, log_dir: str, servers: str) -> list[Finding]:
+    """Compare what the function gives with the truth, a JSON object on the standard input."""
+    truth = sys.stdin.read()
     answer = load(file).answer
     session = kafka_spark.session_builder().appName("lab-6").master("local[1]").getOrCreate()
     try:

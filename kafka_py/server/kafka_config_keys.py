@@ -235,4 +235,5 @@ class KafkaConfigKeys:
     XRAY_PROP = "kafka.py.xray"
     XRAY_TOKEN_PROP = "kafka.py.xray.token"
     XRAY_SCHEDULE_PROP = "kafka.py.xray.schedule"
+    XRAY_SIDE_BY_SIDE_PROP = "kafka.py.xray.sidebyside"
     API_LEVEL_PROP = "kafka.py.api.level"

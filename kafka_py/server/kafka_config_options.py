@@ -297,5 +297,6 @@ class KafkaConfigOptions(K):
     xray: str = fixed(K.XRAY_PROP, STRING, "off", ValidString.in_("off", "on", "step"), LOW, "Live view of the broker's inside: on lets it be watched, step lets its threads be held as well")
     xray_token: Password | None = fixed(K.XRAY_TOKEN_PROP, PASSWORD, None, None, LOW, "What who holds threads must send along; none: made up at each start and written to the log")
     xray_schedule: str = fixed(K.XRAY_SCHEDULE_PROP, STRING, "", None, LOW, "File with the order in which threads are to pass the X-ray's points; empty: any order")
+    xray_side_by_side: str = fixed(K.XRAY_SIDE_BY_SIDE_PROP, STRING, "", None, LOW, "Folder of a site that kafka-sidebyside has made, to which the X-ray's sources lead; empty: none")
     api_level: str = fixed(K.API_LEVEL_PROP, STRING, "2.5.1", ValidString.in_("1.1.1", "2.5.1"), LOW, "Release whose request versions are offered to clients")
     # fmt: on

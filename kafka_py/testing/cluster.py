@@ -16,9 +16,15 @@ import socket
 import urllib.parse
 import urllib.request
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
 
+from kafka_py.admin.admin_client import AdminClient
+from kafka_py.admin.admin_utils import AdminUtils
 from kafka_py.admin.consumer_groups_client import ConsumerGroupsClient
 from kafka_py.common.errors import KafkaException
+from kafka_py.common.node import Node
+from kafka_py.common.requests.metadata_request import MetadataRequest
+from kafka_py.common.requests.metadata_response import MetadataResponse
 from kafka_py.common.topic_partition import TopicPartition
 from kafka_py.common.utils.time import Time
 from kafka_py.server.config_type import ConfigType
@@ -30,8 +36,11 @@ from kafka_py.testing.request_flood import RequestFlood
 from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.zk.admin_zk_client import AdminZkClient
 from kafka_py.zk.kafka_zk_client import KafkaZkClient
+from kafka_py.zookeeper.zoo_keeper_client import ZooKeeperClientException
 
 TIMEOUT_S = 60.0
+# Of a topic for which nobody says how many.
+MOST_REPLICAS = 3
 _SIGNAL_TIMEOUT_S = 5.0
 _LOOK_EVERY_MS = 10
 _ZOOKEEPER_TIMEOUT_MS = 20_000
@@ -273,7 +282,7 @@ class Cluster(LocalCluster):
         timeout = _ZOOKEEPER_TIMEOUT_MS
         try:
             client = KafkaZkClient.create(self.zookeeper_connect, False, timeout, timeout, 10, self._time)
-        except KafkaException as e:
+        except (KafkaException, ZooKeeperClientException) as e:
             raise FaultError(f"ZooKeeper at {self.zookeeper_connect} does not answer: {e}") from e
         try:
             yield client
@@ -321,6 +330,11 @@ class Cluster(LocalCluster):
                 return corrupt_tail(log_dir / f"{topic}-{partition}", what)
         raise FaultError(f"Broker {broker} has no log of {topic}-{partition}")
 
+    def failed_log_dirs(self, broker: int) -> list[int]:
+        """Those that fail_log_dir has taken away."""
+        log_dirs = self.broker(broker).log_dirs
+        return [n for n, path in enumerate(log_dirs) if path.with_name(path.name + _MOVED_ASIDE).exists()]
+
     def _log_dir(self, broker: int, n: int) -> pathlib.Path:
         log_dirs = self.broker(broker).log_dirs
         if not 0 <= n < len(log_dirs):
@@ -364,6 +378,78 @@ class Cluster(LocalCluster):
 
     def _queue_size(self, broker: int) -> float:
         return max(self.gauge(broker, "RequestQueueSize").values(), default=0)
+
+    # -- Topics
+
+    def create_topic(
+        self,
+        topic: str,
+        partitions: int = 1,
+        replication_factor: int | None = None,
+        replicas: Sequence[int] | None = None,
+        config: Mapping[str, str] | None = None,
+    ) -> str:
+        """Create a topic and wait until it has leaders and all know it; its name. replicas: of each, in this order.
+
+        Without replicas it is spread over the brokers that live, with as many replicas as there are brokers, at most
+        three. A broker that runs and from which nothing is cut off knows the topic when this returns.
+        """
+        with self.zookeeper_client() as client:
+            admin = AdminZkClient(client)
+            if not replicas:
+                alive = admin.get_broker_metadatas()
+                count = min(MOST_REPLICAS, len(alive)) if replication_factor is None else replication_factor
+                assignment = AdminUtils.assign_replicas_to_brokers(alive, partitions, count)
+            elif replication_factor not in (None, len(replicas)):
+                raise FaultError(f"{len(replicas)} brokers are named, and {replication_factor} replicas asked for")
+            else:
+                assignment = {partition: [self.broker(id).id for id in replicas] for partition in range(partitions)}
+            admin.create_or_update_topic_partition_assignment_path_in_zk(topic, assignment, config or {})
+            tps = [TopicPartition(topic, partition) for partition in assignment]
+            self._wait(
+                f"leaders of {topic}", lambda: all(self._leader(client, partition) is not None for partition in tps)
+            )
+        if not self.links()["cut"]:
+            for broker in self.brokers:
+                if broker.process.is_running and not broker.process.is_stopped:
+                    self._await_known(broker, topic, partitions)
+        return topic
+
+    def _await_known(self, broker: LocalBroker, topic: str, partitions: int) -> None:
+        """Wait until a broker tells clients who leads each of the topic's partitions, or has ended."""
+        node = Node(broker.id, "127.0.0.1", broker.port)
+        client = AdminClient.create(broker.address)
+
+        def knows() -> bool:
+            try:
+                response = client.send(node, MetadataRequest.Builder([topic], False))
+            except OSError:
+                return not broker.process.is_running
+            assert isinstance(response, MetadataResponse)
+            found = [partition for told in response.topic_metadata() for partition in told.partition_metadata]
+            return len(found) == partitions and all(partition.leader_id() >= 0 for partition in found)
+
+        try:
+            self._wait(f"broker {broker.id} knowing {topic}", knows)
+        finally:
+            client.close()
+
+    def delete_topic(self, topic: str) -> None:
+        """Have the controller delete a topic, and wait until it has."""
+        with self.zookeeper_client() as client:
+            AdminZkClient(client).delete_topic(topic)
+            self._wait(f"the end of {topic}", lambda: not client.topic_exists(topic))
+
+    def describe_topic(self, topic: str) -> dict[int, dict[str, Any]]:
+        """Of each partition: leader (null when there is none that lives), replicas and isr."""
+        with self.zookeeper_client() as client:
+            assigned = client.get_replica_assignment_for_topics([topic])
+            if not assigned:
+                raise FaultError(f"There is no topic {topic}")
+            return {
+                tp.partition: {"leader": self._leader(client, tp), "replicas": replicas, "isr": self._isr(client, tp)}
+                for tp, replicas in sorted(assigned.items(), key=lambda item: item[0].partition)
+            }
 
     # -- Leaders
 
@@ -423,7 +509,8 @@ class Cluster(LocalCluster):
                 found = self._leader(client, tp)
                 return found if leader in (None, found) else None
 
-            return self._wait_for(f"leader {'' if leader is None else leader} of {tp}", leads, timeout_s)
+            who = "a leader" if leader is None else f"leader {leader}"
+            return self._wait_for(f"{who} of {tp}", leads, timeout_s)
 
     def await_controller(self, broker: int | None = None, timeout_s: float = TIMEOUT_S) -> int:
         """Wait until that broker, or any, is the controller; its id."""
@@ -433,7 +520,8 @@ class Cluster(LocalCluster):
                 found = client.get_controller_id()
                 return found if broker in (None, found) else None
 
-            return self._wait_for(f"controller {'' if broker is None else broker}", controls, timeout_s)
+            who = "a controller" if broker is None else f"controller {broker}"
+            return self._wait_for(who, controls, timeout_s)
 
     def await_registered(self, broker: int, timeout_s: float = TIMEOUT_S) -> None:
         """Wait until ZooKeeper knows the broker."""

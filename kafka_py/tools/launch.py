@@ -40,6 +40,7 @@ COMMANDS = {
     "kafka-server-start": BROKER,
     "kafka-server-stop": "kafka_py.kafka_server_stop",
     "kafka-sidebyside": "kafka_py.sidebyside.side_by_side",
+    "kafka-test-cluster": "kafka_py.testing.cluster_command",
     "kafka-topics": "kafka_py.admin.topic_command",
     "kafka-verifiable-consumer": "kafka_py.tools.verifiable_consumer",
     "kafka-verifiable-producer": "kafka_py.tools.verifiable_producer",

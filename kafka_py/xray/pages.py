@@ -21,7 +21,8 @@ from kafka_py.xray import state, state_cluster
 from kafka_py.xray.batch_view import batch
 from kafka_py.xray.controls import Controls
 from kafka_py.xray.event_stream import EventStreams
-from kafka_py.xray.security import HEADERS, Guard
+from kafka_py.xray.security import HEADERS, STYLED, Guard
+from kafka_py.xray.side_by_side import FOLDER, SideBySide
 from kafka_py.xray.source_view import source
 from kafka_py.xray.trace import trace
 
@@ -62,6 +63,7 @@ class XrayPages(Logging):
         self._server = server
         self._controls = controls
         self._streams = EventStreams()
+        self._side_by_side = SideBySide(server.config.xray_side_by_side)
         self._began = Time.SYSTEM.nanoseconds()
         self._gets: dict[str, Callable[[HttpRequest], Answer]] = {
             "/state": self._state,
@@ -69,7 +71,7 @@ class XrayPages(Logging):
             "/requests": self._requests,
             "/batch": self._batch,
             "/trace.json": self._trace,
-            "/source": lambda request: json_page(source(request.query.get("name", ""))),
+            "/source": self._source,
             "/cluster": lambda request: json_page(self._cluster()),
         }
 
@@ -111,6 +113,8 @@ class XrayPages(Logging):
         path = request.path.removeprefix(PREFIX)
         if request.method == "POST":
             return self._post(path, request.body)
+        if path.startswith(_SIDE_BY_SIDE):
+            return self._site(path.removeprefix(_SIDE_BY_SIDE))
         get = self._gets.get(path)
         return static_file(path) if get is None else get(request)
 
@@ -163,6 +167,19 @@ class XrayPages(Logging):
         partition, offset = (whole_number(query.get(name, ""), name) for name in ("partition", "offset"))
         return json_page(batch(self._server, query.get("topic", ""), partition, offset))
 
+    def _source(self, request: HttpRequest) -> Page:
+        name = request.query.get("name", "")
+        found = source(name)
+        scala = found["scala"]
+        return json_page({**found, "sideBySide": self._side_by_side.place_of(name, scala and scala["path"])})
+
+    def _site(self, path: str) -> Page:
+        """A file of the side-by-side site, whose pages draw bars with styles in their elements."""
+        if self._side_by_side.folder is None:
+            raise KeyError("there is no side-by-side site: see kafka.py.xray.sidebyside")
+        found = static_file(f"/{path}", self._side_by_side.folder)
+        return found._replace(headers={"Content-Security-Policy": STYLED})
+
     def _trace(self, request: HttpRequest) -> Page:
         seconds = whole_number(request.query.get("seconds", "60"), "seconds")
         journal = self._journal
@@ -193,6 +210,7 @@ class XrayPages(Logging):
         return json_page(controls.carry_out(path.removeprefix("/"), arguments))
 
 
+_SIDE_BY_SIDE = f"/{FOLDER}/"
 _NO_CONTROLS = "this broker tells no events and holds no threads"
 
 
@@ -222,4 +240,4 @@ def static_file(path: str, folder: pathlib.Path = STATIC) -> Page:
 
 
 def _safe(answer: Answer) -> Answer:
-    return answer._replace(headers={**answer.headers, **HEADERS})
+    return answer._replace(headers={**HEADERS, **answer.headers})

@@ -25,6 +25,7 @@ POINTS = (
     "send",
     "fetch",
     "controller-event",
+    "controller-send",
     "timer-tick",
     "group",
     "transaction",

@@ -9,11 +9,12 @@ from __future__ import annotations
 import itertools
 import threading
 import weakref
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.requests.fetch_request import FetchRequest
 from kafka_py.common.requests.produce_request import ProduceRequest
+from kafka_py.common.requests.stop_replica_request import StopReplicaRequest
 from kafka_py.utils.concurrent import ReentrantLock
 from kafka_py.xray.passage import Passage, RequestInfo
 
@@ -30,6 +31,7 @@ _requests: weakref.WeakKeyDictionary[Any, RequestInfo] = (
 )  # written under _lock; one look is one step
 _operations: weakref.WeakKeyDictionary[Any, _Watched] = weakref.WeakKeyDictionary()  # guarded by: _lock
 Args = Sequence[Any]
+MOST_TOLD = 8  # partitions of a request of the controller
 
 
 class _Watched:
@@ -340,6 +342,33 @@ def controller_event(event: Any, args: Args, result: Any) -> Passage:
     name = type(event).__name__
     state = getattr(event, "state", None)
     return _passage("controller-event", f"{name}.process", None, label=name, event=name, state=str(state))
+
+
+def controller_send(thread: Any, args: Args, result: Any) -> Passage:
+    """RequestSendThread: what the controller is about to tell a broker."""
+    item, broker = args[0], thread.broker_node.id
+    request = item.request
+    partitions = request._partitions if isinstance(request, StopReplicaRequest.Builder) else request._partition_states
+    what = [_told_of(tp, partitions) for tp in itertools.islice(partitions, MOST_TOLD)]
+    api = item.api_key.name
+    return _passage(
+        "controller-send",
+        "RequestSendThread.do_work",
+        None,
+        label=f"{api} to {broker}",
+        api=api,
+        broker=broker,
+        what=what,
+        count=len(partitions),
+    )
+
+
+def _told_of(tp: TopicPartition, partitions: Any) -> str:
+    """The partition, and leader, epoch and in-sync replicas where the request tells of them."""
+    if not isinstance(partitions, Mapping):
+        return str(tp)
+    state = partitions[tp]
+    return f"{tp} leader {state.leader} epoch {state.leader_epoch} isr {','.join(map(str, state.isr))}"
 
 
 def group(metadata: Any, args: Args, result: Any) -> Passage:

@@ -15,10 +15,11 @@ from collections.abc import Mapping
 TOKEN_HEADER = "x-xray-token"
 # What a page may do at all. Scripts and styles come from files of ours only, so that no name of a topic or a client,
 # however it came onto the page, is ever run.
+_POLICY = "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+# The same for pages whose elements have styles of their own, and that show nothing of what a broker was sent.
+STYLED = f"{_POLICY}; style-src 'self' 'unsafe-inline'"
 HEADERS: Mapping[str, str] = {
-    "Content-Security-Policy": (
-        "default-src 'self'; object-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
-    ),
+    "Content-Security-Policy": _POLICY,
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
     "Cache-Control": "no-store",

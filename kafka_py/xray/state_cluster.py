@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from kafka_py.coordinator.group.member_metadata import MemberMetadata
     from kafka_py.coordinator.transaction.transaction_metadata import TransactionMetadata
     from kafka_py.server.kafka_server import KafkaServer
+    from kafka_py.xray.xray import Xray
 
 Json = dict[str, Any]
 MOST_NODES = 400
@@ -27,24 +28,21 @@ MOST_ITEMS = 500
 
 
 def controller(server: KafkaServer, query: Mapping[str, str]) -> Json | None:
-    """Who is the controller, as this broker knows it; on the controller itself what it has to do and knows.
-
-    The queue cannot be looked into, only counted: what its events are is told when the thread takes them.
-    """
+    """Who is the controller, as this broker knows it; on the controller itself what it has to do and knows."""
     own = server.kafka_controller
     if own is None:
         return None
     context = own.controller_context
-    queued = own.event_manager._queue.size()
+    waiting = own.event_manager.waiting()[:MOST_ITEMS]
     return {
         "id": own.active_controller_id,
         "epoch": context.epoch,
         "active": own.is_active,
         "state": own.event_manager.state.name,
-        "queue": [{"event": None, "waitingMs": None}] * min(queued, MOST_ITEMS),
+        "queue": [{"event": type(event).__name__, "waitingMs": ms} for event, ms in waiting],
         "partitionStates": _counted(own.partition_state_machine._partition_state.copy()),
         "replicaStates": _counted(own.replica_state_machine._replica_state.copy()),
-        "brokers": _channels(context.controller_channel_manager),
+        "brokers": _channels(context.controller_channel_manager, server.xray),
     }
 
 
@@ -52,11 +50,15 @@ def _counted(states: Mapping[Any, Any]) -> dict[str, int]:
     return dict(Counter(str(getattr(state, "name", None) or type(state).__name__) for state in states.values()))
 
 
-def _channels(manager: Any) -> list[Json]:
+def _channels(manager: Any, xray: Xray | None) -> list[Json]:
+    """Each broker, how many requests wait for it, and the last that went there while somebody watched."""
     if manager is None:
         return []
     infos = manager._broker_state_info.copy()
-    return [{"id": id, "queued": info.message_queue.size(), "sent": []} for id, info in sorted(infos.items())]
+    return [
+        {"id": id, "queued": info.message_queue.size(), "sent": [] if xray is None else xray.sent_by_controller.to(id)}
+        for id, info in sorted(infos.items())
+    ]
 
 
 # -- groups and transactions

@@ -96,6 +96,12 @@ TAPPED: tuple[Point, ...] = (
         "complete_transition_to",
         before=readers.transaction,
     ),
+    Point(
+        "controller.controller_channel_manager",
+        "RequestSendThread",
+        "_send_until_answered",
+        before=readers.controller_send,
+    ),
     Point("cluster.partition", "Partition", "_update_isr", before=readers.isr),
     Point("cluster.partition", "Partition", "maybe_shrink_isr", before=readers.will_shrink_isr),
     Point("cluster.replica", "Replica", "high_watermark", before=readers.high_watermark),

@@ -6,8 +6,9 @@ Ours, no original.
 from __future__ import annotations
 
 import threading
+from collections import deque
 from threading import get_ident
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from kafka_py.common.network.nio_selector import NioSelector
 from kafka_py.utils.concurrent import ConcurrentHashMap, add_point
@@ -23,6 +24,7 @@ _STATES = {"take": "waiting-queue", "wait": "waiting-lock", "lock": "waiting-loc
 WAITS = frozenset(_STATES)
 """The hand-overs at which a thread may have to wait: those that ThreadStates is to be told of."""
 _RUNNING = ("", None)
+MOST_SENT = 12  # to each broker
 add_point(NioSelector, "select", "select")
 
 
@@ -44,6 +46,30 @@ class EventWriter:
     def leave(self, passage: Passage) -> None:
         """Nothing: what matters has been told."""
         return
+
+
+class SentByController:
+    """A listener that remembers the last requests that the controller sent to each broker while somebody watched.
+
+    Thread: each send thread writes for its broker; HTTP threads read.
+    """
+
+    def __init__(self) -> None:
+        self._sent: ConcurrentHashMap[int, deque[dict[str, Any]]] = ConcurrentHashMap()  # atomic
+
+    def arrive(self, passage: Passage) -> None:
+        """Remember it, if it is a request of the controller's."""
+        if passage.point == "controller-send":
+            told = dict(passage.fields)
+            self._sent.setdefault(told.pop("broker"), deque(maxlen=MOST_SENT)).append(told)
+
+    def leave(self, passage: Passage) -> None:
+        """Nothing: it was told when it was sent."""
+        return
+
+    def to(self, broker: int) -> list[dict[str, Any]]:
+        """The last ones to a broker, the newest last."""
+        return list(self._sent.get(broker) or ())
 
 
 class ThreadStates:

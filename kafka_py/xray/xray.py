@@ -23,7 +23,7 @@ from kafka_py.xray.gates import Holder
 from kafka_py.xray.held_time import HeldTime
 from kafka_py.xray.request_journal import RequestJournal
 from kafka_py.xray.schedule import Recorder, Replay, Schedule
-from kafka_py.xray.watching import WAITS, EventWriter, ThreadStates
+from kafka_py.xray.watching import WAITS, EventWriter, SentByController, ThreadStates
 
 if TYPE_CHECKING:
     from kafka_py.server.kafka_config import KafkaConfig
@@ -51,6 +51,7 @@ class Xray(Logging):
         if self.clock is not None:
             self.holder = Holder(self.clock, self.events, listen=self._listen)
         self.thread_states = ThreadStates(self.events)
+        self.sent_by_controller = SentByController()
         self._writer = EventWriter(self.events)
         self._replay: Replay | None = None  # thread: server
         self._lock = ReentrantLock()
@@ -124,6 +125,7 @@ class Xray(Logging):
             self._watchers += 1
             if self._watchers == 1:
                 taps.install(self._writer)
+                taps.install(self.sent_by_controller)
                 install_tap(self.thread_states, WAITS)
 
     def unwatch(self) -> None:
@@ -137,6 +139,7 @@ class Xray(Logging):
 
     def _take_out(self) -> None:
         taps.remove(self._writer)
+        taps.remove(self.sent_by_controller)
         remove_tap(self.thread_states)
 
     def _listen(self, wanted: bool) -> None:

@@ -7,6 +7,7 @@ import pytest
 from kafka_py.controller.controller_context import ControllerStats
 from kafka_py.controller.controller_event_manager import ControllerEvent, ControllerEventManager
 from kafka_py.controller.controller_state import ControllerState
+from kafka_py.testing.mock_time import MockTime
 from kafka_py.utils.concurrent import CountDownLatch
 
 
@@ -50,6 +51,17 @@ def test_events_run_in_order_and_failures_are_survived() -> None:
     assert len(processed) == 2
     assert manager.state is ControllerState.Idle
     assert stats.rate_and_time_metrics[ControllerState.BrokerChange].count == before + 1
+
+
+def test_what_waits_can_be_looked_at() -> None:
+    time = MockTime()
+    manager = ControllerEventManager(0, ControllerStats().rate_and_time_metrics, lambda event: None, time)
+    first, second = Event(ControllerState.TopicChange), Event(ControllerState.IsrChange)
+    manager.put(first)
+    time.sleep(30)
+    manager.put(second)
+    time.sleep(5)
+    assert manager.waiting() == [(first, 35), (second, 5)]
 
 
 def test_clear_and_put_forgets_what_was_queued() -> None:

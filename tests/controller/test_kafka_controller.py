@@ -68,7 +68,7 @@ def run(controller: KafkaController, *events: ControllerEvent) -> None:
     for event in events:
         controller.event_manager.put(event)
     while (queued := controller.event_manager._queue.poll()) is not None:
-        queued.process()
+        queued.event.process()
 
 
 def elect(controller: KafkaController) -> None:

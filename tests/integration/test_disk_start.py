@@ -184,6 +184,9 @@ def test_one_directory_after_the_other(hospital: Hospital, faults: Faults) -> No
     hospital.assert_kept()
 
 
+@pytest.mark.ported(
+    "LogDirFailureTest.brokerWithOldInterBrokerProtocolShouldHaltOnLogDirFailure", changes="it fails while it runs"
+)
 def test_a_broker_of_an_old_protocol_halts(hospital: Hospital, faults: Faults) -> None:
     """Before 1.0 the controller could not tell a new partition from one whose directory is offline."""
     hospital.stop()

@@ -132,6 +132,21 @@ def test_a_missing_class_and_a_wrong_address(pure: Environment) -> None:
     )
 
 
+def test_pytest_finds_the_fixtures_by_itself(pure: Environment) -> None:
+    (pure.work / "test_it.py").write_text(
+        "import kafka_py\n\ndef test_a_topic(kafka_broker):\n"
+        "    assert kafka_broker.describe_topic(kafka_broker.new_topic())[0]['leader'] == 0\n"
+        "    print(kafka_py.__file__)\n"
+    )
+    status, output = pure.run("python", "-m", "pytest", "-p", "no:cacheprovider", "-s", "test_it.py")
+    assert status == 0, output
+    assert str(pure.site / "kafka_py") in output
+
+
+def test_the_cluster_command_ends_where_nothing_is_asked(pure: Environment) -> None:
+    assert pure.run("kafka-test-cluster") == (0, "")
+
+
 @pytest.fixture
 def servers(pure: Environment) -> Iterator[dict[str, str]]:
     """A ZooKeeper and a broker, started and stopped as a user would; what they were told."""

@@ -88,6 +88,9 @@ def test_every_view_can_be_read(watched: Watched) -> None:
     assert "requestQueue" in {each["name"].removeprefix("data-plane-") for each in state["queues"]}
     assert state["controller"]["active"]
     assert state["controller"]["partitionStates"] == {"OnlinePartition": 5}
+    (broker,) = state["controller"]["brokers"]
+    assert {each["api"] for each in broker["sent"]} == {"LeaderAndIsr", "UpdateMetadata"}
+    assert "__consumer_offsets-0 leader 0 epoch 0 isr 0" in [what for each in broker["sent"] for what in each["what"]]
     assert {each["name"] for each in state["purgatories"]} >= {"Produce", "Fetch", "Heartbeat", "Rebalance"}
     assert state["cluster"]["leaders"] == {"0": 5}
     assert {"brokers", "config", "controller"} <= {each["name"] for each in state["zookeeper"]["tree"]["children"]}

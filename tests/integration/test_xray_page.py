@@ -263,6 +263,34 @@ def axe() -> str:
     return kept.read_text()
 
 
+def test_a_lab_is_read_checked_and_hinted_at(page: Browser, fake: FakeXray) -> None:
+    page.click("[data-act=labs]")
+    page.until("return document.querySelector('#panel .sheet')")
+    told = text(page, "#panel")
+    assert "Lab 5: Failover" in told
+    assert "Kill the leader." in told
+    assert "✓ 4 The purgatory" in told
+    page.click("[data-act=lab-check]")
+    page.until("return document.querySelector('#panel [role=status]')")
+    told = text(page, "#panel [role=status]")
+    assert told.splitlines() == [
+        "1 of 2",
+        "✓ the leader is another",
+        "✗ epoch: answers-5.txt does not answer it yet",
+    ]
+    page.click("[data-act=lab-hint]")
+    page.until("return document.querySelector('#panel p.card')")
+    assert HOSTILE in text(page, "#panel p.card")
+    assert [name for name, _ in fake.calls] == ["labs/check", "labs/hint"]
+
+
+def test_a_source_leads_to_the_readers_own_site(page: Browser, fake: FakeXray) -> None:
+    page.click("#view [data-act=source]")
+    page.until("return document.querySelector('#panel .source')")
+    links = page.run("return [...document.querySelectorAll('#panel .places a')].map((each) => each.href)")
+    assert links[1].startswith(f"{fake.url}sidebyside/network.SocketServer.html#")
+
+
 def test_keys_alone_are_enough(page: Browser) -> None:
     page.run("document.querySelector('#tab-reactor').focus()")
     page.press("ArrowRight")

@@ -110,6 +110,16 @@ class MixedCluster:
     def start(self, id: int) -> None:
         self.brokers[id].start()
 
+    def replace(self, id: int, kind: str) -> None:
+        """Stop a broker, and start one of the other kind with its id, its port and its files."""
+        self.stop(id)
+        old = self.brokers[id]
+        if kind == APACHE:
+            self.brokers[id] = self.apache.broker(old)
+        else:
+            self.brokers[id] = LocalBroker(id, old.home, {**old.properties, "kafka.py.http.listener": "127.0.0.1:0"})
+        self.start(id)
+
     def errors(self) -> list[str]:
         """What our brokers have logged as errors."""
         return [

@@ -235,3 +235,18 @@ def test_older_versions_between_brokers(
             cluster.wait_for_isr("old")
         cluster.check("old", acked, once=False)
         cluster.wait_until_equal("old")
+
+
+def test_a_cluster_moves_to_ours_and_back_under_load(apache: ApacheKafka, tmp_path: pathlib.Path) -> None:
+    """Broker by broker, each with the files of its predecessor; the controller goes from kind to kind, too."""
+    with MixedCluster(apache, tmp_path, (APACHE, APACHE, APACHE)) as cluster:
+        cluster.create("rolled", ALL, min_insync_replicas="2")
+        with Writer(cluster, "rolled", compression_type="lz4") as writer:
+            for kind in (OURS, APACHE):
+                for id in (0, 1, 2):
+                    cluster.replace(id, kind)
+                    cluster.wait_for_isr("rolled")
+                    writer.wait_for_more()
+                assert cluster.errors() == []
+        cluster.check("rolled", writer.acked)
+        cluster.wait_until_equal("rolled")

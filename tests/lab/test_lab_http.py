@@ -28,25 +28,40 @@ class FakeVerb:
         return {"name": "kill", "help": "Ends it.", "arguments": []}
 
 
+class FakeBoard:
+    """One lab, and a button."""
+
+    def listing(self) -> Mapping[str, Any]:
+        return {"running": 3}
+
+    def do(self, word: str) -> Mapping[str, Any]:
+        if word != "check":
+            raise KeyError("no such button")
+        return {"exit": 1}
+
+
 class Lab:
     """A lab of one broker that answers what it was asked, and one that is gone."""
 
     def __init__(self) -> None:
         self.asked: list[HttpRequest] = []
+        self.headers: Mapping[str, str] = {}
+        self.policy: str | None = None  # of the last answer
         self.broker = MetricsExporter("127.0.0.1:0")
         self.broker.add_site("/xray", self._answer)
         self.broker.startup()
         brokers = [SimpleNamespace(id=0, metrics_port=self.broker.port), SimpleNamespace(id=1, metrics_port=1)]
         cluster: Any = SimpleNamespace(brokers=brokers)
         self.verb = FakeVerb()
-        self.http = LabHttp(cluster, "secret", "127.0.0.1:0", {"kill": self.verb})
+        self.http = LabHttp(cluster, "secret", "127.0.0.1:0", {"kill": self.verb}, FakeBoard())
         self.http.startup()
 
     def _answer(self, request: HttpRequest) -> Page | Stream:
         self.asked.append(request)
         if request.path.endswith("/events"):
             return Stream("text/event-stream", iter([b"id: 1\n", b"\n"]))
-        return json_page({"path": request.path}, 418 if request.path.endswith("/teapot") else 200)
+        page = json_page({"path": request.path}, 418 if request.path.endswith("/teapot") else 200)
+        return page._replace(headers=self.headers)
 
     def ask(self, method: str, path: str, body: bytes | None = None, **headers: str) -> tuple[int, bytes]:
         connection = http.client.HTTPConnection(
@@ -55,6 +70,7 @@ class Lab:
         connection.request(method, path, body, headers)
         response = connection.getresponse()
         answer = response.status, response.read()
+        self.policy = response.headers["Content-Security-Policy"]
         connection.close()
         return answer
 
@@ -104,6 +120,27 @@ def test_a_broker_that_is_gone_or_none(lab: Lab) -> None:
 
 def test_what_names_no_broker_goes_to_the_first(lab: Lab) -> None:
     assert json.loads(lab.ask("GET", "/xray/source?name=A")[1]) == {"path": "/xray/source"}
+
+
+def test_the_lab_that_runs_is_shown_and_its_buttons_need_the_token(lab: Lab) -> None:
+    assert json.loads(lab.ask("GET", "/xray/cluster")[1])["labs"] is True
+    assert json.loads(lab.ask("GET", "/xray/labs")[1]) == {"running": 3}
+    assert lab.ask("POST", "/xray/labs/check", b"{}")[0] == 403
+    assert json.loads(lab.ask("POST", "/xray/labs/check", b"{}", **TOKEN)[1]) == {"exit": 1}
+    assert lab.ask("POST", "/xray/labs/solve", b"{}", **TOKEN)[0] == 404
+    assert lab.ask("GET", "/xray/labs/check")[0] == 404
+
+
+def test_without_a_lab_there_is_no_board() -> None:
+    http = LabHttp(SimpleNamespace(brokers=[]), "secret", "127.0.0.1:0")  # type: ignore[arg-type]
+    assert http.answer(HttpRequest("GET", "/xray/labs", {}, {"host": "127.0.0.1"})).status == 404
+
+
+def test_a_brokers_policy_for_a_page_comes_through(lab: Lab) -> None:
+    lab.headers = {"Content-Security-Policy": "default-src 'none'"}
+    assert lab.ask("GET", "/xray/sidebyside/index.html")[0] == 200
+    assert lab.asked[-1].path == "/xray/sidebyside/index.html"
+    assert lab.policy == "default-src 'none'"
 
 
 def test_a_fault_is_done_with_words_as_arguments(lab: Lab) -> None:

@@ -8,7 +8,7 @@ import socket
 import pytest
 
 from kafka_py.admin import config_command
-from kafka_py.labs import acceptor_cases, child, pipelining_cases
+from kafka_py.labs import acceptor_and_processor, acceptor_cases, child, pipelining_cases
 from kafka_py.labs.clients import wait_for
 from kafka_py.xray.schedule import Schedule
 from tests.labs.conftest import Start
@@ -30,6 +30,9 @@ SWAPPED = Schedule(pipelining_cases.USUAL.steps[::-1])
 def test_the_right_way(start: Start) -> None:
     room = start(1)
     bench = room.bench
+    counts = acceptor_and_processor._connections(bench)
+    ahead = [number for number in counts if counts[number] == counts[(number + 1) % 3] + 1]
+    assert ahead == [bench.notes["last"]], "hint 3 leads to the answer"
     untouched = room.missing()
     assert {"5 network threads", "the new ones have connections", "acceptor", "method", "last"} <= untouched.keys()
     assert {"without muting, the second request is answered first", "connections go round"} <= untouched.keys()

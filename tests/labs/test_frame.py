@@ -172,6 +172,17 @@ def test_the_list_marks_what_was_passed(
     assert json.loads(capsys.readouterr().out)[0]["passed"] is True
 
 
+def test_who_reads_no_further_hears_no_complaint(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`kafka-lab labs | head`: what started the command ends it quietly."""
+
+    def nobody_reads(folder: pathlib.Path) -> str:
+        raise BrokenPipeError
+
+    monkeypatch.setattr(session, "listing", nobody_reads)
+    with pytest.raises(BrokenPipeError):
+        kafka_lab.main(["labs"])
+
+
 def test_without_a_lab_there_is_nothing_to_check(
     tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+import json
+import pathlib
+import subprocess
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
 from kafka_py.common.record.file_records import FileRecords
+from kafka_py.labs import child, spark_on_segments
+from kafka_py.labs.exercise import Bench
+from kafka_py.labs.failover import Failover
+from kafka_py.labs.finding import Finding
 from kafka_py.labs.spark_cases import compared
+from kafka_py.labs.spark_on_segments import SparkOnSegments
+from tests.lab.fakes import cluster_of
 from tests.labs.conftest import Room, Start
 
 pytestmark = pytest.mark.slow
@@ -45,6 +54,37 @@ def test_the_right_way(start: Start) -> None:
     room.bench.file("lab_6.py").write_text(RIGHT.replace("LOG_END", str(log_end)))
     room.answer(log_end=str(log_end), producer_id=str(producer_id(room)))
     assert room.missing() == {}
+
+
+def test_what_the_machine_lacks_is_told(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    exercise = SparkOnSegments()
+    bench = Bench(cluster_of(1, tmp_path), tmp_path, "token")
+    bench.notes.update(records=1, committed=1, markers=1)
+    monkeypatch.setattr(spark_on_segments, "find_java", lambda: None)
+    monkeypatch.setattr(spark_on_segments, "spark_jars_dir", lambda: tmp_path)
+    (no_java,) = exercise.check_work(bench)
+    assert no_java == Finding("Spark can be started", False, exercise.lacking())
+    assert no_java.why.startswith("There is no Java here, which Spark needs. ")
+    monkeypatch.setattr(spark_on_segments, "spark_jars_dir", lambda: None)
+    assert exercise.lacking().startswith("There is no Spark here, which this lab needs. ")
+    monkeypatch.undo()
+    assert Failover().lacking() == ""
+
+
+def test_the_truth_is_not_on_the_command_line(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
+    """Anybody can read that with ps."""
+    file = tmp_path / "lab_6.py"
+    file.write_text("")
+    seen: dict[str, Any] = {}
+
+    def run(command: list[str], **others: Any) -> subprocess.CompletedProcess[str]:
+        seen.update(others, command=command)
+        return subprocess.CompletedProcess(command, 0, "findings: []", "")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    assert child.run("some.cases", file, "open", hidden=json.dumps(TRUTH)) == []
+    assert seen["command"][-2:] == [str(file), "open"]
+    assert json.loads(seen["input"]) == TRUTH
 
 
 TRUTH = {"records": 9, "committed": 5, "markers": 3}

@@ -42,6 +42,7 @@ def test_the_table_has_all_options_of_kafka_and_eight_newer_ones_and_ours() -> N
         "kafka.py.cpu.affinity",
         "kafka.py.xray",
         "kafka.py.xray.schedule",
+        "kafka.py.xray.sidebyside",
         "kafka.py.xray.token",
         "kafka.py.api.level",
     }

@@ -366,6 +366,7 @@ class Asking:
     def __init__(self, server: KafkaServer, monkeypatch: pytest.MonkeyPatch) -> None:
         self.server = server
         self.connected = True
+        self.alive = [server.config.broker_id, 77]
         self.limits: list[int] = []
         self.log: list[str] = []
         self._monkeypatch = monkeypatch
@@ -392,6 +393,9 @@ class Asking:
 
             def get_alive_broker_node(self, broker_id: int, listener_name: ListenerName) -> Node:
                 return Node(broker_id, "h", 1)
+
+            def get_alive_brokers(inner) -> list[Any]:  # noqa: N805
+                return [SimpleNamespace(id=id) for id in self.alive]
 
         self.server.metadata_cache = cast("Any", Cache())
         fake = type("Fake", (FakeControlledShutdownClient,), {"answers": list(answers), "log": self.log})
@@ -421,6 +425,11 @@ def test_without_zookeeper_the_controller_is_asked_once(asking: Asking) -> None:
     assert asking([2], [answer(Errors.UNKNOWN_SERVER_ERROR)]) == (False, ["set 2", "ask 2 v1", "close"])
 
 
+def test_the_last_broker_alive_asks_once(asking: Asking) -> None:
+    asking.alive = [asking.server.config.broker_id]
+    assert asking([2], [answer(Errors.NONE, "t-0")]) == (False, ["set 2", "ask 2 v1", "close"])
+
+
 def test_who_is_in_a_hurry_asks_nobody_again(asking: Asking) -> None:
     class Hung(list[Any]):
         """The first question is not answered until the shutdown is hurried."""
@@ -439,7 +448,7 @@ def test_who_is_in_a_hurry_asks_nobody_again(asking: Asking) -> None:
 def test_a_stop_waits_for_zookeeper_for_so_long_only(asking: Asking) -> None:
     server = asking.server
     server.shutdown()
-    assert asking.limits == [server.config.zk_connection_timeout_ms]
+    assert asking.limits == [2000]
     assert asking.log == ["close ZooKeeper"]
 
 

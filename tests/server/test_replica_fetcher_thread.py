@@ -91,7 +91,7 @@ class Link(BlockingSend):
         context.foreach_partition(lambda tp, data: wanted.append((tp, data)))
         answers = Answers()
         self.leader.replica_manager.fetch_messages(
-            FetchParams(7, FOLLOWER, 0, 1, 1 << 20, request.isolation_level()),
+            FetchParams(7, request.replica_id(), 0, 1, 1 << 20, request.isolation_level()),
             wanted,
             QuotaFactory.UnboundedQuota,
             answers.fetch,
@@ -239,6 +239,36 @@ def test_a_new_follower_cuts_what_the_leaders_epoch_does_not_have(pair: Pair) ->
     pair.thread.do_work()
     assert pair.end(pair.follower) == 2
     assert pair.log_bytes(pair.follower) == pair.log_bytes(pair.leader)
+
+
+@pytest.mark.ported(
+    "ReplicaFetcherThreadTest.shouldFetchLeaderEpochOnFirstFetchOnly",
+    "ReplicaFetcherThreadTest.shouldMovePartitionsOutOfTruncatingLogState",
+)
+def test_epochs_are_asked_for_before_the_first_fetch_only(pair: Pair) -> None:
+    for tp in (TP, TP1):
+        pair.assign(tp)
+        pair.leader.append(tp, records(b"a"), acks=1)
+    assert all(state.truncating_log for state in pair.thread.partition_states.values())
+    for _ in range(3):
+        pair.thread.do_work()
+        assert not any(state.truncating_log for state in pair.thread.partition_states.values())
+    kinds = [type(request) for request in pair.link.requests]
+    assert kinds == [OffsetsForLeaderEpochRequest, FetchRequest, FetchRequest, FetchRequest]
+
+
+@pytest.mark.ported("ReplicaFetcherThreadTest.shouldFilterPartitionsMadeLeaderDuringLeaderEpochRequest")
+def test_who_becomes_leader_while_the_old_one_is_asked_cuts_nothing(pair: Pair) -> None:
+    for tp in (TP, TP1):
+        pair.assign(tp)
+        pair.leader.append(tp, records(b"a", b"b"), acks=1)
+    pair.thread.do_work()
+    pair.thread.remove_partitions([TP, TP1])
+    pair.thread.add_partitions({TP: 0, TP1: 0})
+    pair.link.override = {TP: EpochEndOffset.of(1), TP1: EpochEndOffset.of(0)}
+    pair.link.meanwhile[OffsetsForLeaderEpochRequest] = lambda: pair.thread.remove_partitions([TP])
+    pair.thread.maybe_truncate()
+    assert (pair.end(pair.follower, TP), pair.end(pair.follower, TP1)) == (2, 0)
 
 
 def lead_alone(env: Env, broker_id: int, epoch: int, *values: bytes) -> None:
@@ -543,6 +573,30 @@ def test_an_offline_replica_is_left_out(pair: Pair) -> None:
     pair.follower.replica_manager.mark_partition_offline(TP)
     pair.thread.do_work()
     assert pair.thread.partition_states[TP].is_delayed
+
+
+@pytest.mark.ported("LogDirFailureTest.testReplicaFetcherThreadAfterLogDirFailureOnFollower", changes="one process")
+@pytest.mark.parametrize("answer_is_under_way", [False, True])
+def test_a_replica_that_goes_offline_does_not_stop_the_others(pair: Pair, answer_is_under_way: bool) -> None:
+    for tp in (TP, TP1):
+        pair.assign(tp)
+    pair.thread.do_work()
+    for tp in (TP, TP1):
+        pair.leader.append(tp, records(b"a"), acks=1)
+
+    def fails() -> None:
+        pair.follower.replica_manager.mark_partition_offline(TP)
+
+    if answer_is_under_way:
+        pair.link.meanwhile[FetchRequest] = fails
+    else:
+        fails()
+    for _ in range(2):
+        pair.thread.do_work()
+    assert pair.end(pair.follower, TP1) == 1
+    assert TP1 in pair.thread.partition_states
+    in_sync = pair.leader.replica_manager.get_or_create_partition(TP1).in_sync_replicas
+    assert {replica.broker_id for replica in in_sync} == {LEADER, FOLLOWER}
 
 
 def test_a_throttled_follower_that_lags_waits(pair: Pair) -> None:

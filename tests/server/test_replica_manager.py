@@ -315,7 +315,6 @@ def test_a_reader_with_an_old_leader_epoch_is_fenced(env: Env) -> None:
     assert env.fetch(TP, 0, epoch=2).fetch_data.error is Errors.UNKNOWN_LEADER_EPOCH
 
 
-@pytest.mark.ported("ReplicaManagerTest.testFetchFromFollower", changes="debugging consumers")
 def test_only_debugging_consumers_read_from_followers(env: Env) -> None:
     env.become_leader(TP)
     env.append(TP, records(b"a"))

@@ -219,8 +219,8 @@ def write_marker(env: Env, kind: ControlRecordType) -> None:
     assert errors_of(answers) == {T0: Errors.NONE}
 
 
-@pytest.mark.ported("ReplicaManagerTest.testTransactionVerificationFlow")
-@pytest.mark.ported("ReplicaManagerTest.testVerificationForTransactionalPartitionsOnly")
+@pytest.mark.ported("ReplicaManagerTest@3.7.1.testTransactionVerificationFlow")
+@pytest.mark.ported("ReplicaManagerTest@3.7.1.testVerificationForTransactionalPartitionsOnly")
 def test_a_transaction_begins_once_it_is_verified_and_goes_on_without(env: Env, fakes: Fakes) -> None:
     answers = produce(env, {T0: transactional(), T1: transactional()})
     assert (answers.produced, fakes.asked) == ([], [("txn", 5, 3, [T0, T1])])
@@ -247,8 +247,8 @@ def test_a_batch_that_comes_when_the_transaction_is_over_is_no_transaction(env: 
     assert log.producer_state_manager.first_undecided_offset is None
 
 
-@pytest.mark.ported("ReplicaManagerTest.testDisabledTransactionVerification")
-@pytest.mark.ported("ReplicaManagerTest.testExceptionWhenUnverifiedTransactionHasMultipleProducerIds")
+@pytest.mark.ported("ReplicaManagerTest@3.7.1.testDisabledTransactionVerification")
+@pytest.mark.ported("ReplicaManagerTest@3.7.1.testExceptionWhenUnverifiedTransactionHasMultipleProducerIds")
 def test_who_is_asked_when(env: Env, fakes: Fakes) -> None:
     assert errors_of(produce(env, {T0: transactional()}, txn_id=None)) == {T0: Errors.NONE}
     with pytest.raises(InvalidPidMappingException):
@@ -259,7 +259,7 @@ def test_who_is_asked_when(env: Env, fakes: Fakes) -> None:
     assert fakes.asked == []
 
 
-@pytest.mark.ported("ReplicaManagerTest.testTransactionVerificationBlocksOutOfOrderSequence")
+@pytest.mark.ported("ReplicaManagerTest@3.7.1.testTransactionVerificationBlocksOutOfOrderSequence")
 def test_a_sequence_that_failed_comes_before_higher_ones(env: Env, fakes: Fakes) -> None:
     first = produce(env, {T0: transactional(0)})
     fakes.answer({T0: Errors.CONCURRENT_TRANSACTIONS})

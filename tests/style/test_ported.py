@@ -74,6 +74,7 @@ class SomeTest {
 
   @Test(expected = classOf[Exception])
   @Ignore
+  // why
   def oneThing(): Unit = { }
 
   def testForgotten() { }

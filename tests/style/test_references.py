@@ -12,8 +12,8 @@ from tests.style.test_mirror import INDEX, snake
 ROOT = pathlib.Path(__file__).parents[2]
 PACKAGE = ROOT / "kafka_py"
 WORD = re.compile(r"[A-Za-z_]\w+")
-# Called by the interpreter or a library under a name of theirs: HTTP servers, syntax trees, option parsers, Spark.
-CALLED_BY_OTHERS = re.compile(r"__\w+__|do_[A-Z]+|log_message|visit_\w+|format_help|pushFilters")
+# Called by the interpreter or a library by a name of theirs: HTTP servers, pytest, syntax trees, option parsers, Spark.
+CALLED_BY_OTHERS = re.compile(r"__\w+__|pytest_\w+|do_[A-Z]+|log_message|visit_\w+|format_help|pushFilters")
 # Classes that are what another library's are, or stand for one of them, have the members of those.
 OTHERS = re.compile(r"^Mirrors: (java|joptsimple|com\.yammer|org\.apache\.(zookeeper|spark))", re.M)
 BASES = ("DataSource", "Reader", "Writer", "KazooClient", "ConnectionHandler", "SequentialThreadingHandler")

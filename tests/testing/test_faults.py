@@ -10,8 +10,11 @@ from typing import Any
 import pytest
 
 from kafka_py.testing.cluster import Cluster, FaultError
+from kafka_py.testing.cluster_command import ERRORS, VERBS
 from kafka_py.testing.faults import FAULTS
 from kafka_py.testing.request_flood import TOPICS, request
+from kafka_py.zk.kafka_zk_client import KafkaZkClient
+from kafka_py.zookeeper.zoo_keeper_client import ZooKeeperClientTimeoutException
 
 
 @pytest.fixture
@@ -35,6 +38,7 @@ def do(cluster: Cluster, line: str) -> str:
         ("cut b=zookeeper 0", {"a": "0", "b": "zookeeper"}),
         ("cut 0 1 one_way=no", {"a": "0", "b": "1", "one_way": "no"}),
         ("await_isr t 0 0,2 --timeout-s=3", {"topic": "t", "partition": "0", "isr": "0,2", "timeout_s": "3"}),
+        ("create_topic t config=a=1,b=x=y,z", {"topic": "t", "config": "a=1,b=x=y,z"}),
         ("heal", {}),
     ],
 )
@@ -69,6 +73,7 @@ def test_links_are_cut_and_healed_by_words(cluster: Cluster) -> None:
         ("cut 0 1 one_way=perhaps", "one_way is no bool"),
         ("cut 0 7", "There is no broker 7; there are 0, 1, 2"),
         ("cut 1 1", "no link between 1 and itself"),
+        ("create_topic t config=compact", "config is no settings: 'compact'"),
         ("restart 0 how=gently", "by terminate or kill, not by gently"),
         ("expire_session 0", "session of broker 0 is not known"),
         ("stop_zookeeper", "No ZooKeeper of this cluster runs"),
@@ -91,6 +96,25 @@ def test_errors_of_files_are_refusals_too(cluster: Cluster, monkeypatch: pytest.
         do(cluster, "corrupt_tail 0 t 0")
 
 
+def test_a_zookeeper_that_does_not_answer_is_a_refusal(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise ZooKeeperClientTimeoutException("Timed out waiting for connection")
+
+    monkeypatch.setattr(KafkaZkClient, "create", fail)
+    with pytest.raises(FaultError, match="does not answer: Timed out waiting for connection"):
+        do(cluster, "describe_topic t")
+
+
+def test_settings_are_words_too() -> None:
+    [config] = [argument for argument in FAULTS["create_topic"].signature if argument.name == "config"]
+    assert config.parse("a=1,cleanup.policy=compact,delete,b=x=y") == {
+        "a": "1",
+        "cleanup.policy": "compact,delete",
+        "b": "x=y",
+    }
+    assert config.parse("") == {}
+
+
 def test_a_page_can_list_all_verbs() -> None:
     listing = json.loads(json.dumps([fault.listing() for fault in FAULTS.values()]))
     [cut] = [fault for fault in listing if fault["name"] == "cut"]
@@ -101,7 +125,7 @@ def test_a_page_can_list_all_verbs() -> None:
         {"name": "one_way", "type": "bool", "optional": True},
     ]
     types = {argument["type"] for fault in listing for argument in fault["arguments"]}
-    assert types == {"int", "float", "str", "bool", "ids", "end"}
+    assert types == {"int", "float", "str", "bool", "ids", "end", "settings"}
     assert all(fault["help"].endswith(".") for fault in listing)
 
 
@@ -135,4 +159,6 @@ def test_the_request_of_a_flood_is_whole() -> None:
 def test_the_page_has_every_verb_as_it_is() -> None:
     page = (pathlib.Path(__file__).parents[2] / "docs" / "testing.md").read_text()
     rows = [line for line in page.splitlines() if line.startswith("| `")]
-    assert rows == [f"| `{fault.usage}` | {fault.help} |" for fault in FAULTS.values()]
+    assert rows == [f"| `{verb.usage}` | {verb.help} |" for verb in VERBS.values()]
+    rows = [line for line in page.splitlines() if line.startswith(tuple(f"| {type} |" for type in ERRORS))]
+    assert rows == [f"| {type} | {text} |" for type, text in ERRORS.items()]

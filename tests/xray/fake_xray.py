@@ -184,6 +184,10 @@ class FakeXray:
             if name == "resume":
                 self.holding = False
                 self._pass(len(self._waiting))
+            if name == "labs/check":
+                return {"exit": 1, "result": {"passed": False, "checks": CHECKS}}
+            if name == "labs/hint":
+                return {"exit": 0, "said": [f"(1 of 2) {HOSTILE}"]}
             if name == "schedule/stop":
                 return {"steps": [[event["thread"], event["kind"], ""] for event in self._events]}
             return {"held": self.held()}
@@ -222,7 +226,7 @@ class _Handler(http.server.BaseHTTPRequestHandler):
         return self._json(*self._page(path, query))
 
     def _page(self, path: str, query: Mapping[str, str]) -> tuple[Json, int]:
-        pages: Json = {"requests": {"ended": 0, "requests": []}, "cluster": CLUSTER, "batch": BATCH}
+        pages: Json = {"requests": {"ended": 0, "requests": []}, "cluster": CLUSTER, "batch": BATCH, "labs": LABS}
         if path == "state":
             return self.fake.snapshot(set(filter(None, query.get("view", "").split(",")))), 200
         if path == "source":
@@ -277,6 +281,7 @@ def source(name: str) -> Json:
         "file": "kafka_py/network/socket_server.py",
         "line": 400,
         "text": "def run(self) -> None:\n    while self.is_running:\n        self.configure_new_connections()\n",
+        "sideBySide": f"sidebyside/network.SocketServer.html#{name}",
         "scala": {
             "path": f"core/src/main/scala/kafka/network/SocketServer.scala ({name})",
             "version": "1.1.1",
@@ -288,10 +293,35 @@ def source(name: str) -> Json:
 CLUSTER: Json = {
     "brokers": [{"id": 1, "base": "/xray/"}],
     "lab": True,
-    "labs": False,
+    "labs": True,
     "faults": [
         {"name": "kill", "help": "End a broker's process at once, as kill -9 does.", "arguments": ["broker"]},
         {"name": "cut", "help": "Cut the link from one broker to another.", "arguments": ["source", "target"]},
+    ],
+}
+CHECKS: list[Json] = [
+    {"text": "the leader is another", "good": True, "why": ""},
+    {"text": "epoch", "good": False, "why": "answers-5.txt does not answer it yet"},
+]
+LABS: Json = {
+    "running": 5,
+    "sheets": {"en": "# Lab 5\n\nKill the leader.", "zh": "# 实验 5\n\n杀掉 leader。"},
+    "last": None,
+    "labs": [
+        {
+            "number": 4,
+            "title": {"en": "The purgatory", "zh": "炼狱"},
+            "minutes": 30,
+            "kinds": ["observe"],
+            "passed": True,
+        },
+        {
+            "number": 5,
+            "title": {"en": "Failover", "zh": "故障转移"},
+            "minutes": 35,
+            "kinds": ["break"],
+            "passed": False,
+        },
     ],
 }
 BATCH: Json = {
@@ -420,8 +450,8 @@ def canned_state() -> Json:
                     "id": i,
                     "queued": i % 2,
                     "sent": [
-                        {"api": "LeaderAndIsr", "what": "orders-0"},
-                        {"api": "UpdateMetadata", "what": "orders-0, orders-1"},
+                        {"api": "LeaderAndIsr", "what": ["orders-0 leader 1 epoch 4 isr 1,2"], "count": 1},
+                        {"api": "UpdateMetadata", "what": ["orders-0", "orders-1"], "count": 3},
                     ],
                 }
                 for i in (1, 2, 3)

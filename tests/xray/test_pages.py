@@ -74,7 +74,9 @@ class FakeHolder:
 class Site:
     """An exporter with the pages, and a client for it."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, controlled: bool = True) -> None:
+    def __init__(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory, controlled: bool = True
+    ) -> None:
         monkeypatch.setattr(
             pages_module,
             "VIEWS",
@@ -87,7 +89,9 @@ class Site:
         )
         self.xray, self.holder = FakeXray(), FakeHolder()
         controls = Controls(self.xray, self.holder, Recorder()) if controlled else None
-        server: Any = SimpleNamespace(config=SimpleNamespace(broker_id=7), xray=None)
+        self.site = tmp_path_factory.mktemp("sidebyside")
+        config = SimpleNamespace(broker_id=7, xray_side_by_side=str(self.site))
+        server: Any = SimpleNamespace(config=config, xray=None)
         self.pages = XrayPages(server, Guard("127.0.0.1", "secret"), controls)
         self.exporter = MetricsExporter("127.0.0.1:0")
         self.exporter.add_site("/xray", self.pages.answer, None if controls is None else controls.close)
@@ -113,8 +117,8 @@ class Site:
 
 
 @pytest.fixture
-def site(monkeypatch: pytest.MonkeyPatch) -> Iterator[Site]:
-    made = Site(monkeypatch)
+def site(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    made = Site(monkeypatch, tmp_path_factory)
     yield made
     made.exporter.shutdown()
 
@@ -209,8 +213,10 @@ def test_without_the_token_nothing_is_pushed(site: Site) -> None:
     assert site.holder.told == []
 
 
-def test_a_broker_that_cannot_be_held_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = Site(monkeypatch, controlled=False)
+def test_a_broker_that_cannot_be_held_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    site = Site(monkeypatch, tmp_path_factory, controlled=False)
     try:
         assert site.ask("GET", "/xray/events")[0] == 409
         assert site.post("hold", {})[0] == 409
@@ -264,11 +270,13 @@ def test_so_many_may_watch_and_no_more(site: Site) -> None:
         each.close()
 
 
-def test_connections_that_never_ask_take_no_place_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_connections_that_never_ask_take_no_place_for_ever(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """Slow ones take the places there are; the next gets a 503; when their time is up the places are free again."""
     monkeypatch.setattr(exporter_module, "MAX_CONNECTIONS", 3)
     monkeypatch.setattr(exporter_module._Handler, "timeout", 1.0)
-    site = Site(monkeypatch)
+    site = Site(monkeypatch, tmp_path_factory)
     try:
         slow = [site.raw(b"GET /xray/state HTT") for _ in range(3)]
         late = site.raw(b"")
@@ -328,3 +336,15 @@ def test_files_of_the_page(tmp_path: pathlib.Path) -> None:
     for path in ("/static/../secret.py", "/../secret.py", "//etc/passwd", "/static", "/nothing"):
         with pytest.raises(KeyError):
             static_file(path, folder)
+
+
+def test_a_source_leads_to_the_readers_own_site_and_its_files_are_served(site: Site) -> None:
+    (site.site / "index.json").write_text(json.dumps({"XrayPages.answer": "a.Page.html#XrayPages.answer"}))
+    (site.site / "a.Page.html").write_text("null")
+    status, told = site.ask("GET", "/xray/source?name=XrayPages.answer")
+    assert (status, told["sideBySide"]) == (200, "sidebyside/a.Page.html#XrayPages.answer")
+    assert site.ask("GET", "/xray/source?name=XrayPages.announce")[1]["sideBySide"] is None
+    assert site.ask("GET", "/xray/sidebyside/a.Page.html") == (200, None)
+    assert site.ask("GET", "/xray/sidebyside/../pages.py")[0] == 404
+    (site.site / "a.Page.html").unlink()
+    assert site.ask("GET", "/xray/sidebyside/a.Page.html")[0] == 404

@@ -6,10 +6,14 @@ import threading
 from types import FunctionType, SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
+from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.record.memory_records import MemoryRecords
 from kafka_py.common.record.simple_record import SimpleRecord
+from kafka_py.common.requests.leader_and_isr_request import LeaderAndIsrRequest
 from kafka_py.common.requests.produce_request import ProduceRequest
+from kafka_py.common.requests.stop_replica_request import StopReplicaRequest
 from kafka_py.common.topic_partition import TopicPartition
+from kafka_py.controller.controller_channel_manager import QueueItem
 from kafka_py.controller.controller_event_manager import ControllerEvent
 from kafka_py.controller.controller_state import ControllerState
 from kafka_py.utils.compiled import Compiled, Form
@@ -18,7 +22,7 @@ from kafka_py.xray import readers, taps
 from kafka_py.xray.event_log import EventLog
 from kafka_py.xray.passage import POINTS, Passage, RequestInfo
 from kafka_py.xray.request_journal import ObservedApis
-from kafka_py.xray.watching import EventWriter, ThreadStates
+from kafka_py.xray.watching import MOST_SENT, EventWriter, SentByController, ThreadStates
 
 if TYPE_CHECKING:
     import pytest
@@ -184,3 +188,24 @@ def test_the_compiled_form_says_what_it_cannot_show(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(taps, "TAPPED", (taps.Point("xray.passage", "Passage", "topics"),))
     assert "Passage.topics" in taps.limits()[0]
     assert isinstance(taps.install, FunctionType)
+
+
+def test_what_the_controller_sends_is_told_and_remembered() -> None:
+    state = LeaderAndIsrRequest.PartitionState(1, 0, 4, [0, 2], 3, [0, 2], False)
+    partitions = {TopicPartition("a", n): state for n in range(10)}
+    tells = LeaderAndIsrRequest.Builder(1, 0, 1, partitions, set())
+    stops = StopReplicaRequest.Builder(0, 1, True, {TopicPartition("b", 0)})
+    thread = SimpleNamespace(broker_node=SimpleNamespace(id=2))
+    sent = SentByController()
+    for api, request in ((ApiKeys.LEADER_AND_ISR, tells), (ApiKeys.STOP_REPLICA, stops)):
+        passage = readers.controller_send(thread, [QueueItem(api, request, None)], None)
+        assert (passage.point, passage.fields["broker"]) == ("controller-send", 2)
+        sent.arrive(passage)
+    first, second = sent.to(2)
+    assert (first["api"], first["count"], len(first["what"])) == ("LeaderAndIsr", 10, readers.MOST_TOLD)
+    assert first["what"][0] == "a-0 leader 0 epoch 4 isr 0,2"
+    assert second == {"api": "StopReplica", "what": ["b-0"], "count": 1}
+    assert sent.to(1) == []
+    for _ in range(2 * MOST_SENT):
+        sent.arrive(passage)
+    assert len(sent.to(2)) == MOST_SENT

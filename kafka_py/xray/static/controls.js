@@ -4,8 +4,8 @@ import { h, short } from "./dom.js";
 import { t } from "./words.js";
 
 const POINTS = ["accept", "receive", "request-queue", "handle", "append", "watch", "complete", "expire",
-  "response-queue", "respond", "send", "fetch", "controller-event", "timer-tick", "group", "transaction", "isr",
-  "high-watermark", "zookeeper"];
+  "response-queue", "respond", "send", "fetch", "controller-event", "controller-send", "timer-tick", "group", "transaction",
+  "isr", "high-watermark", "zookeeper"];
 
 const button = (act, label, { off = false, ...more } = {}) =>
   h("button", { type: "button", "data-act": act, disabled: off, ...more }, label);
@@ -69,7 +69,7 @@ export function bar(store, link, ui) {
     t("bar.go"))),
     button("record", ui.recording ? t("bar.save") : t("bar.record"), { off, "aria-pressed": ui.recording }),
     h("a", { class: "button", href: new URL("trace.json", link.base).href, download: "trace.json" }, "trace.json"),
-    faultMenu(ui.cluster, !link.token)), told(store, reason)];
+    faultMenu(ui.cluster, !link.token), ui.cluster.labs ? button("labs", t("bar.labs")) : null), told(store, reason)];
 }
 
 /** A rule of the form: empty fields hold anything. */
@@ -80,15 +80,39 @@ export function rule(form) {
     topic: text("topic") };
 }
 
+/** The labs: which there are, what the one that runs asks, its buttons and what its last check found. */
+export function labs(board, told, language, off) {
+  const running = board.labs.find((each) => each.number === board.running);
+  const result = told?.result ?? board.last;
+  const title = (each) => each.title[language] ?? each.title.en;
+  return [h("h2", {}, t("labs.title", { n: running.number, title: title(running) })),
+    h("div", { class: "buttons" }, button("lab-check", t("labs.check"), { off }),
+      button("lab-hint", t("labs.hint"), { off }), off ? h("span", { class: "faint" }, t("bar.noToken")) : null),
+    (told?.said ?? []).map((line) => h("p", { class: "card" }, line)),
+    result ? findings(result) : null,
+    h("pre", { class: "sheet", tabindex: 0 }, board.sheets[language] ?? board.sheets.en),
+    h("h3", {}, t("labs.all")), h("ol", { class: "plain" }, board.labs.map((each) => h("li", {},
+      each.passed ? "✓ " : "· ", h("b", {}, `${each.number} ${title(each)}`), " ",
+      h("span", { class: "faint" }, `${each.minutes} min · ${each.kinds.join(", ")}`))))];
+}
+
+const findings = ({ checks, passed }) => h("section", { class: "card", role: "status" },
+  h("h3", {}, passed ? t("labs.passed") : t("labs.good", { n: checks.filter((each) => each.good).length,
+    all: checks.length })),
+  h("ul", { class: "plain" }, checks.map((each) => h("li", {}, each.good ? "✓ " : "✗ ", h("b", {}, each.text),
+    each.why && !each.good ? `: ${each.why}` : ""))));
+
 /** The source beside its Scala place. */
-export function source(told, name) {
+export function source(told, name, base) {
   const lines = String(told.text ?? "").replace(/\n$/, "").split("\n");
   const scala = told.scala ?? null;
   const safe = scala && /^https?:\/\//.test(scala.url ?? "") ? scala.url : null;
   return [h("h2", {}, name), h("p", { class: "places" }, h("code", {}, `${told.file}:${told.line}`),
     scala ? h("span", {}, " ↔ Scala ", safe ? h("a", { href: safe, target: "_blank", rel: "noopener noreferrer" },
       `${scala.path} @ ${scala.version}`) : h("code", {}, `${scala.path} @ ${scala.version}`))
-      : h("span", { class: "faint" }, ` · ${t("source.ours")}`)),
+      : h("span", { class: "faint" }, ` · ${t("source.ours")}`),
+    told.sideBySide ? h("span", {}, " · ", h("a", { href: new URL(told.sideBySide, base).href, target: "_blank",
+      rel: "noopener noreferrer" }, t("source.sideBySide"))) : null),
   h("pre", { class: "source", tabindex: 0 }, lines.map((line, i) => h("span", { class: "line" },
     h("i", { class: "faint" }, String((told.line ?? 1) + i).padStart(5)), ` ${line}\n`)))];
 }

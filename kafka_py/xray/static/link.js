@@ -28,8 +28,8 @@ export class Link {
     this.base = new URL(given, location.href.split("#")[0]);
   }
 
-  async get(path) {
-    const answer = await fetch(new URL(path, this.base), { cache: "no-store" });
+  async get(path, base = this.base) {
+    const answer = await fetch(new URL(path, base), { cache: "no-store" });
     const body = await answer.json();
     if (!answer.ok) throw new Error(body.error ?? `${answer.status}`);
     return body;

@@ -93,7 +93,7 @@ function showPanel(nodes, opener) {
   panel.hidden = false;
   panel.setAttribute("aria-label", t("panel.title"));
   panel.replaceChildren(h("button", { type: "button", class: "close", "data-act": "close", "aria-label": t("panel.close") },
-    "×"), ...nodes);
+    "×"), ...nodes.flat().filter(Boolean));
   panel.querySelector("button").focus();
   panel.scrollTop = 0;
   ui.dirty = true;
@@ -166,6 +166,7 @@ const acts = {
     fragment.set("view", view);
     history.replaceState(null, "", `#${fragment}`);
     draw();
+    $(`tab-${view}`).scrollIntoView({ block: "nearest", inline: "nearest" });
     return poll();
   },
   hold: async () => {
@@ -188,9 +189,12 @@ const acts = {
   },
   source: async (name, from) => {
     try {
-      showPanel(controls.source(await link.get(`source?name=${encodeURIComponent(name)}`), name), from);
+      showPanel(controls.source(await link.get(`source?name=${encodeURIComponent(name)}`), name, link.base), from);
     } catch (e) { showPanel([h("h2", {}, name), h("p", {}, t("source.none", { why: e.message }))], from); }
   },
+  labs: (_, from) => openLabs(null, from),
+  "lab-check": (_, from) => pushLab("check", from),
+  "lab-hint": (_, from) => pushLab("hint", from),
   request: (id, from) => {
     const found = store.requests.get(Number(id)) ?? store.requests.get(id);
     if (found) showPanel(requests.detail(found), from);
@@ -205,6 +209,21 @@ const acts = {
   },
   help,
 };
+
+const lab = () => new URL("./", location.href.split("#")[0]);
+
+async function openLabs(told, from) {
+  try { showPanel(controls.labs(await link.get("labs", lab()), told, language, !link.token), from); }
+  catch (e) { say(t("say.refused", { why: e.message })); }
+}
+
+/** What the command of that name does; a check may take its time. */
+async function pushLab(word, from) {
+  from.disabled = true;
+  const told = await command(`labs/${word}`, {}, lab());
+  if (told) await openLabs(told);
+  else from.disabled = false;
+}
 
 async function openBatch(topic, partition, offset, from) {
   const query = new URLSearchParams({ topic, partition, offset });

@@ -50,7 +50,8 @@ function brokers(controller) {
   return h("div", { class: "cards" }, (controller.brokers ?? []).map((each) => h("section", { class: "card",
     "data-key": `c${each.id}` }, h("h3", {}, t("controller.toBroker", { id: each.id, queued: each.queued ?? 0 })),
   h("ul", { class: "plain" }, (each.sent ?? []).slice(-12).reverse().map((sent) => h("li", {}, h("b", {}, sent.api), " ",
-    short(typeof sent.what === "object" ? JSON.stringify(sent.what) : sent.what, 120)))))));
+    short([sent.what].flat().join("; "), 120), sent.count > sent.what.length ? ` +${sent.count - sent.what.length}`
+      : ""))))));
 }
 
 /** The view. */
