@@ -109,7 +109,7 @@ OTHER_PROTOCOLS = [
 # Keys that exist in later Kafka, never existed, or are served elsewhere only.
 KEYS = [
     Case(f"api-key-{key}", request(key, 0, bytes(64)))
-    for key in (43, 44, 51, 67, 68, 74, 99, 32767, -1, -32768, *(k for k in range(43) if k not in (
+    for key in (44, 51, 67, 68, 74, 99, 32767, -1, -32768, *(k for k in range(43) if k not in (
         {api.id for api in KafkaApis.HANDLERS}
     )))
 ]  # fmt: skip
