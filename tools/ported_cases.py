@@ -92,6 +92,7 @@ SOURCES = (
     "/integration/kafka/admin/ReassignPartitionsIntegrationTest",
     "admin/LeaderElectionCommandTest@2.5.1",
     "admin/PreferredReplicaLeaderElectionCommandTest@2.5.1",
+    "/kafka/tools/ReplicaVerificationToolTest",
     "tools/ConsoleConsumerTest",
     "tools/ConsumerPerformanceTest",
 )

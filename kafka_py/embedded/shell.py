@@ -1,6 +1,10 @@
 """A shell for ZooKeeper's tree without Java: `zookeeper-shell.py host:port[/path] [command...]`.
 
-The commands and what they print are those of ZooKeeper's own shell, as far as they go.
+The commands, what they print and the exit codes are those of ZooKeeper's own shell (3.9), as far as they go: 0 done, 1
+failed, 127 no such command. Lines of standard input are carried out until quit; the status is that of the last one.
+
+Mirrors: org.apache.zookeeper.ZooKeeperMain and the classes of org.apache.zookeeper.cli, in Apache ZooKeeper
+Read next: shell_commands.py (what each command does)
 """
 
 from __future__ import annotations
@@ -9,151 +13,123 @@ import logging
 import shlex
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
 from typing import Any
 
+from kafka_py.embedded.shell_commands import COMMANDS, CliError, Command, ShellCommands
+
 USAGE = "USAGE: zookeeper-shell.py zookeeper_host:port[/path] [args...]"
-_HELP = """ZooKeeper -server host:port cmd args
-\tcreate [-s] [-e] path [data]
-\tdelete [-v version] path
-\tdeleteall path
-\tget [-s] path
-\tgetAcl path
-\thelp
-\tls [-s] [-R] path
-\tquit
-\tset [-s] [-v version] path data
-\tstat path
-\tsync path"""
+_HEADING = "ZooKeeper -server host:port cmd args"
+_OF_THE_SHELL = {"help": "help", "history": "history", "printwatches": "printwatches on|off", "quit": "quit",
+                 "redo": "redo cmdno"}  # fmt: skip
+_OLD_NAMES = {"rmr": "deleteall", "ls2": "ls"}  # those of 3.4, which Kafka 1.1.1 came with
+_SHOWN = 10
+NO_SUCH_COMMAND = 127
+
+
+def _to_stderr(line: str) -> None:
+    print(line, file=sys.stderr)
 
 
 class ZooKeeperShell:
-    """Carries out commands on one connection.
+    """Carries out commands on one connection, and remembers them.
 
     Mirrors: org.apache.zookeeper.ZooKeeperMain (a part of it)
+    Differs: `help` is a command; nothing is printed when the connection is made; that a node was created is told on
+        standard output, not with the errors.
     """
 
-    def __init__(self, client: Any, out: Callable[[str], None] = print) -> None:
-        """Use that kazoo client; write lines with out."""
-        self._client = client
+    def __init__(
+        self, client: Any, out: Callable[[str], None] = print, err: Callable[[str], None] = _to_stderr
+    ) -> None:
+        """Use that kazoo client; write results and failures, line by line."""
         self._out = out
-        self._commands: dict[str, Callable[[set[str], int, list[str]], None]] = {
-            "ls": self._ls,
-            "get": self._get,
-            "stat": self._stat,
-            "create": self._create,
-            "set": self._set,
-            "delete": self._delete,
-            "deleteall": lambda flags, version, words: self._client.delete(words[0], recursive=True),
-            "rmr": lambda flags, version, words: self._client.delete(words[0], recursive=True),
-            "getAcl": self._get_acl,
-            "sync": lambda flags, version, words: self._out(f"Sync is OK for {self._client.sync(words[0])}"),
-        }
+        self._err = err
+        self._commands = ShellCommands(client, out)
+        self._history: list[str] = []
+
+    def execute_line(self, line: str) -> int:
+        """Carry out a line and remember it: the command's status."""
+        self._history.append(line)
+        return self.execute(shlex.split(line))
 
     def execute(self, line: list[str]) -> int:
-        """Carry out one command: 0, or 1 when it failed, which is told in a line."""
+        """Carry out one command: 0, 1 when it failed, which is told in a line, 127 when there is none."""
+        name, arguments = line[0], line[1:]
+        if name in _OF_THE_SHELL:
+            return self._execute_own(name, arguments)
+        command = COMMANDS.get(_OLD_NAMES.get(name, name))
+        if command is None:
+            self._usage(self._err)
+            self._err(f"Command not found: Command not found {name}")
+            return NO_SUCH_COMMAND
+        if name == "ls2":
+            arguments = ["-s", *arguments]
+        return self._execute(command, arguments)
+
+    def _execute(self, command: Command, arguments: list[str]) -> int:
         from kazoo.exceptions import KazooException  # kazoo is loaded only when there is a connection
 
-        command = self._commands.get(line[0])
-        if command is None:
-            self._out(_HELP if line[0] == "help" else f"Command not found: Command not found {line[0]}\n{_HELP}")
-            return 0 if line[0] == "help" else 1
-        flags, version, words = _parse(line[1:])
+        words: list[str] = []
         try:
-            command(flags, version, words)
-        except IndexError:
-            self._out(f"{line[0]}: too few arguments\n{_HELP}")
+            options, words = command.parse(arguments)
+            command.action(self._commands, options, words)
+        except CliError as e:
+            self._err(str(e))
             return 1
         except KazooException as e:
-            self._out(f"{_text(e)}: {words[0] if words else ''}")
+            self._err(_text(e, words[0] if words else ""))
             return 1
         return 0
 
-    def _ls(self, flags: set[str], version: int, words: list[str]) -> None:
-        path = words[0]
-        children, stat = self._client.get_children(path, include_data=True)
-        if "-R" in flags:
-            self._out(path)
-            for child in sorted(children):
-                self._ls(flags, version, [f"{path.rstrip('/')}/{child}"])
-            return
-        self._out(f"[{', '.join(sorted(children))}]")
-        if "-s" in flags:
-            self._print_stat(stat)
+    def _execute_own(self, name: str, arguments: list[str]) -> int:
+        if name == "help":
+            self._usage(self._out)
+        elif name == "history":
+            first = max(0, len(self._history) - 1 - _SHOWN)
+            for number, line in enumerate(self._history[first:], first):
+                self._out(f"{number} - {line}")
+        elif name == "printwatches":
+            if arguments:
+                self._commands.print_watches = arguments[0] == "on"
+            else:
+                self._out(f"printwatches is {'on' if self._commands.print_watches else 'off'}")
+        elif name == "redo" and arguments:
+            return self._redo(arguments[0])
+        return 0
 
-    def _get(self, flags: set[str], version: int, words: list[str]) -> None:
-        data, stat = self._client.get(words[0])
-        self._out("null" if data is None else data.decode(errors="replace"))
-        if "-s" in flags:
-            self._print_stat(stat)
+    def _redo(self, number: str) -> int:
+        """A line again, which takes the place of the redo in the history."""
+        if not number.isdecimal() or int(number) >= len(self._history) - 1:
+            self._err("Command index out of range")
+            return 1
+        line = self._history[int(number)]
+        if line.split()[0] == "redo":
+            self._err("No redoing redos")
+            return 1
+        self._history[-1] = line
+        return self.execute(shlex.split(line))
 
-    def _stat(self, flags: set[str], version: int, words: list[str]) -> None:
-        stat = self._client.exists(words[0])
-        if stat is None:
-            self._out(f"Node does not exist: {words[0]}")
-        else:
-            self._print_stat(stat)
-
-    def _create(self, flags: set[str], version: int, words: list[str]) -> None:
-        data = words[1].encode() if len(words) > 1 else None
-        path = self._client.create(words[0], data, ephemeral="-e" in flags, sequence="-s" in flags)
-        self._out(f"Created {path}")
-
-    def _set(self, flags: set[str], version: int, words: list[str]) -> None:
-        stat = self._client.set(words[0], words[1].encode(), version)
-        if "-s" in flags:
-            self._print_stat(stat)
-
-    def _delete(self, flags: set[str], version: int, words: list[str]) -> None:
-        self._client.delete(words[0], version)
-
-    def _get_acl(self, flags: set[str], version: int, words: list[str]) -> None:
-        for acl in self._client.get_acls(words[0])[0]:
-            rights = "".join(c for bit, c in ((4, "c"), (8, "d"), (1, "r"), (2, "w"), (16, "a")) if acl.perms & bit)
-            self._out(f"'{acl.id.scheme},'{acl.id.id}\n: {rights}")
-
-    def _print_stat(self, stat: Any) -> None:
-        lines = {
-            "cZxid": hex(stat.czxid),
-            "ctime": _date(stat.ctime),
-            "mZxid": hex(stat.mzxid),
-            "mtime": _date(stat.mtime),
-            "pZxid": hex(stat.pzxid),
-            "cversion": stat.cversion,
-            "dataVersion": stat.version,
-            "aclVersion": stat.aversion,
-            "ephemeralOwner": hex(stat.ephemeralOwner),
-            "dataLength": stat.dataLength,
-            "numChildren": stat.numChildren,
-        }
-        for name, value in lines.items():
-            self._out(f"{name} = {value}")
+    @staticmethod
+    def _usage(write: Callable[[str], None]) -> None:
+        usages = {name: command.usage for name, command in COMMANDS.items()} | _OF_THE_SHELL
+        write(_HEADING)
+        for name in sorted(usages, key=str.lower):
+            write(f"\t{usages[name]}")
 
 
-def _parse(words: list[str]) -> tuple[set[str], int, list[str]]:
-    """(flags, version, other words) of a command's arguments."""
-    flags: set[str] = set()
-    version = -1
-    while words and words[0].startswith("-") and len(words[0]) == 2:
-        flag = words.pop(0)
-        flags.add(flag)
-        if flag == "-v" and words:
-            version = int(words.pop(0))
-    return flags, version, words
-
-
-def _date(time_ms: int) -> str:
-    return datetime.fromtimestamp(time_ms / 1000, UTC).strftime("%a %b %d %H:%M:%S UTC %Y")
-
-
-def _text(exception: Exception) -> str:
-    names = {
-        "NoNodeError": "Node does not exist",
-        "NodeExistsError": "Node already exists",
-        "NotEmptyError": "Node not empty",
-        "BadVersionError": "version No is not valid",
+def _text(exception: Exception, path: str) -> str:
+    """What ZooKeeper's shell says of it."""
+    name = type(exception).__name__
+    known = {
+        "NoNodeError": f"Node does not exist: {path}",
+        "NodeExistsError": f"Node already exists: {path}",
+        "NotEmptyError": f"Node not empty: {path}",
+        "BadVersionError": f"version No is not valid : {path}",
+        "NoAuthError": f"Insufficient permission : {path}",
+        "InvalidACLError": f"Acl is not valid : {path}",
+        "NoChildrenForEphemeralsError": f"Ephemerals cannot have children: {path}",
     }
-    return names.get(type(exception).__name__, repr(exception))
+    return known.get(name, f"KeeperErrorCode = {name.removesuffix('Error')} for {path}")
 
 
 def main(arguments: list[str]) -> int:
@@ -186,11 +162,11 @@ def main(arguments: list[str]) -> int:
 def _read_commands(shell: ZooKeeperShell) -> int:
     status = 0
     for line in sys.stdin:
-        words = shlex.split(line)
-        if words and words[0] == "quit":
+        text = line.strip()
+        if text.split()[:1] == ["quit"]:
             break
-        if words:
-            status = shell.execute(words)
+        if text:
+            status = shell.execute_line(text)
     return status
 
 

@@ -34,6 +34,7 @@ COMMANDS = {
     "kafka-preferred-replica-election": "kafka_py.admin.preferred_replica_leader_election_command",
     "kafka-producer-perf-test": "kafka_py.tools.producer_performance",
     "kafka-reassign-partitions": "kafka_py.admin.reassign_partitions_command",
+    "kafka-replica-verification": "kafka_py.tools.replica_verification_tool",
     "kafka-run-class": "kafka_py.tools.run_class",
     "kafka-segments-sql": "kafka_py.spark.segments_sql",
     "kafka-server-start": BROKER,

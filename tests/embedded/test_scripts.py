@@ -77,7 +77,7 @@ def test_start_shell_and_stop(tmp_path: Path) -> None:
         assert "one\ncZxid = 0x2" in script("zookeeper-shell", where, "get", "-s", "/a").stdout
         assert "[a, zookeeper]" in script("zookeeper-shell", where, "ls", "/").stdout
         failed = script("zookeeper-shell", where, "get", "/absent")
-        assert (failed.returncode, "Node does not exist: /absent" in failed.stdout) == (1, True)
+        assert (failed.returncode, "Node does not exist: /absent" in failed.stderr) == (1, True)
         assert script("zookeeper-server-stop", str(path)).returncode == 0
         assert process.wait(WAIT_S) == 0
     stopped = script("zookeeper-server-stop", str(path))

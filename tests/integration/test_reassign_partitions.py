@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -16,6 +19,7 @@ from kafka_py.common.topic_partition_replica import TopicPartitionReplica
 from kafka_py.log.log_config import LogConfig
 from kafka_py.server.dynamic_config import DynamicConfig
 from kafka_py.testing.cluster import Cluster
+from kafka_py.testing.local_cluster import BIN
 from kafka_py.zk.admin_zk_client import AdminZkClient
 from kafka_py.zk.kafka_zk_client import KafkaZkClient
 from tests.integration.clients import produce, topic_name, wait_for_leaders
@@ -186,6 +190,23 @@ def test_a_move_is_as_fast_as_is_allowed(moving: Moving) -> None:
     assert moving.replicas(topic) == {0: [1, 2]}
     ReassignPartitionsCommand.verify_assignment(moving.zk, None, text)
     assert (moving.lists(topic), moving.rates()) == ([], {id: set() for id in range(4)})
+
+
+def test_replicas_are_compared_while_the_brokers_serve(moving: Moving) -> None:
+    """kafka-replica-verification reads from leaders and followers alike, and ends when it is interrupted."""
+    topic = moving.create({0: [0, 1], 1: [1, 2]})
+    produce(moving.cluster.bootstrap_servers, topic, [(b"%d" % i, b"value") for i in range(50)])
+    line = ["--broker-list", moving.cluster.bootstrap_servers, "--topic-white-list", topic, "--time", "-2",
+            "--report-interval-ms", "100", "--max-wait-ms", "50"]  # fmt: skip
+    command = [sys.executable, str(BIN / "kafka-replica-verification.py"), *line]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as tool:
+        assert tool.stdout is not None
+        assert ": verification process is started." in tool.stdout.readline()
+        reports = (line for line in tool.stdout if f"for partition {topic}-" in line)
+        caught_up = next(line for line in reports if "max lag is 0 " in line)
+        assert caught_up.endswith(" among 2 partitions\n")
+        tool.send_signal(signal.SIGINT)
+        assert tool.wait(20) == 130
 
 
 @pytest.mark.ported("ReassignPartitionsClusterTest.shouldPerformMultipleReassignmentOperationsOverVariousTopics")

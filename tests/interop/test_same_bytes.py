@@ -113,7 +113,7 @@ def refused() -> Iterator[bytes]:
         yield raw.produce(5, "plain", 0, data)
     for version in (-1, 6, 99, 32767):
         yield raw.request(raw.LIST_OFFSETS, version, b"")
-    for api in (-1, 43, 99):
+    for api in (-1, 44, 99):
         yield raw.request(api, 0, b"")
     whole = raw.produce(5, "plain", 0, good)[4:]
     for size in (0, 3, 9, 14, 25, 40, len(whole) - 1):
