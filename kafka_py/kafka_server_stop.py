@@ -58,7 +58,7 @@ def working_directory(pid: int) -> pathlib.Path | None:
 def processes() -> list[tuple[int, str]]:
     """(pid, command line) of this user's processes."""
     listing = subprocess.run(
-        ["ps", "-U", str(os.getuid()), "-o", "pid=,args="], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-U", str(os.getuid()), "-o", "pid=,args="], capture_output=True, text=True, check=True
     ).stdout
     return [(int(line.split()[0]), line) for line in listing.splitlines() if line.strip()]
 
