@@ -63,8 +63,20 @@ MAX_VERSIONS_OF_1_1_1: dict[ApiKeys, int | None] = {
 }
 
 
-# What brokers send each other besides: served to a broker that knows of it, and offered to nobody.
-BROKER_VERSIONS: dict[ApiKeys, int] = {ApiKeys.ADD_PARTITIONS_TO_TXN: AddPartitionsToTxnRequest.LAST_BROKER_VERSION}
+# What brokers send each other besides, up to inter.broker.protocol.version 2.5: served also where it is offered to
+# nobody, since brokers do not ask what there is.
+BROKER_VERSIONS: dict[ApiKeys, range] = {
+    ApiKeys.FETCH: range(8, 12),
+    ApiKeys.LIST_OFFSETS: range(3, 6),
+    ApiKeys.LEADER_AND_ISR: range(2, 5),
+    ApiKeys.STOP_REPLICA: range(1, 3),
+    ApiKeys.UPDATE_METADATA: range(5, 7),
+    ApiKeys.CONTROLLED_SHUTDOWN: range(2, 4),
+    ApiKeys.OFFSET_FOR_LEADER_EPOCH: range(1, 4),
+    ApiKeys.ADD_PARTITIONS_TO_TXN: range(
+        AddPartitionsToTxnRequest.LAST_BROKER_VERSION, AddPartitionsToTxnRequest.LAST_BROKER_VERSION + 1
+    ),
+}
 
 
 class Versions(NamedTuple):
@@ -158,4 +170,4 @@ class SimpleApiVersionManager(ApiVersionManager):
         found = self._ranges.get(api_key) if api_key is not None else None
         if found is None or api_key is None:
             return False
-        return found[0] <= api_version <= found[1] or BROKER_VERSIONS.get(api_key) == api_version
+        return found[0] <= api_version <= found[1] or api_version in BROKER_VERSIONS.get(api_key, ())

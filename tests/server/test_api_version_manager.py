@@ -8,7 +8,7 @@ import pytest
 
 from kafka_py.common.protocol.api_keys import ApiKeys
 from kafka_py.common.protocol.errors import Errors
-from kafka_py.server.api_version_manager import SimpleApiVersionManager, ranges_at
+from kafka_py.server.api_version_manager import BROKER_VERSIONS, SimpleApiVersionManager, ranges_at
 from kafka_py.server.kafka_apis import KafkaApis
 from tests.common.protocol.test_schemas import SCHEMAS_1_1_1
 
@@ -48,6 +48,17 @@ def test_what_brokers_send_each_other_is_let_in_and_not_offered() -> None:
     assert [manager.is_api_enabled(key, v) for v in range(6)] == [True, True, False, False, True, False]
     [offered] = [v for v in manager.api_version_response(0).api_versions if v.api_key == key.id]
     assert (offered.min_version, offered.max_version) == (0, 1)
+
+
+def test_brokers_understand_each_other_whatever_is_offered_to_clients() -> None:
+    """The controller and the followers ask nobody which versions there are."""
+    manager = SimpleApiVersionManager("broker", ranges_at("1.1.1", KafkaApis.HANDLERS))
+    for key, versions in BROKER_VERSIONS.items():
+        assert manager.is_api_enabled(key, versions[-1])
+        assert KafkaApis.HANDLERS[key].min_version <= versions[0]
+        assert key is ApiKeys.ADD_PARTITIONS_TO_TXN or KafkaApis.HANDLERS[key].max_version == versions[-1]
+        [offered] = [v for v in manager.api_version_response(0).api_versions if v.api_key == key.id]
+        assert offered.max_version < versions[0]
 
 
 def test_any_version_of_api_versions_is_let_in(manager: SimpleApiVersionManager) -> None:
