@@ -20,7 +20,8 @@ from kafka_py.utils.free_threading import FREE_THREADED
 
 T = TypeVar("T")
 INTERRUPT_SLICE_S = 0.1
-_interrupted: set[int] = set()
+# By thread id; the thread stands beside it, for ids are used again, and it may have ended before it looked.
+_interrupted: dict[int, threading.Thread] = {}
 get_ident = _thread.get_ident
 
 
@@ -34,26 +35,26 @@ class InterruptedException(Exception):
 def interrupt(thread: threading.Thread) -> None:
     """Ask a thread to leave the wait it is in, or the next one it enters."""
     if thread.ident is not None and thread.is_alive():
-        _interrupted.add(thread.ident)
+        _interrupted[thread.ident] = thread
 
 
 def is_interrupted(thread: threading.Thread | None = None) -> bool:
     """Whether the thread (default: the calling one) has been asked to leave its wait and has not done so yet."""
-    return (get_ident() if thread is None else thread.ident) in _interrupted
+    asked = threading.current_thread() if thread is None else thread
+    return asked.ident is not None and _interrupted.get(asked.ident) is asked
 
 
 def check_interrupted() -> None:
     """Raise InterruptedException, and clear the flag, if the calling thread was interrupted."""
     if _interrupted:
-        me = get_ident()
-        if me in _interrupted:
-            _interrupted.discard(me)
+        thread = _interrupted.pop(get_ident(), None)
+        if thread is not None and thread is threading.current_thread():
             raise InterruptedException
 
 
 def forget_interrupt() -> None:
-    """Clear the calling thread's flag: called as a thread ends, for thread ids are used again."""
-    _interrupted.discard(get_ident())
+    """Clear the calling thread's flag: called as a thread ends."""
+    _interrupted.pop(get_ident(), None)
 
 
 class ReentrantLock(_thread.RLock):  # type: ignore[misc]  # typeshed calls it final; CPython lets it be a base

@@ -10,6 +10,7 @@ from queue import SimpleQueue
 
 import pytest
 
+from kafka_py.utils import concurrent_locks
 from kafka_py.utils.concurrent import (
     ArrayBlockingQueue,
     AtomicBoolean,
@@ -35,6 +36,7 @@ from kafka_py.utils.concurrent import (
     ThreadPoolExecutor,
     install_tap,
     interrupt,
+    is_interrupted,
     remove_tap,
 )
 from kafka_py.utils.free_threading import FREE_THREADED
@@ -375,6 +377,21 @@ class TestLocks:
                 call()
 
     @pytest.mark.slow
+    def test_a_thread_is_not_interrupted_for_one_that_had_its_id_before(self) -> None:
+        """A thread may end between the look of who interrupts it and the flag; its id is used again."""
+        me = threading.current_thread()
+        ended = threading.Thread(target=lambda: None)
+        assert me.ident is not None
+        concurrent_locks._interrupted[me.ident] = ended
+        assert not is_interrupted()
+        concurrent_locks.check_interrupted()
+        assert me.ident not in concurrent_locks._interrupted
+        interrupt(me)
+        assert is_interrupted()
+        with pytest.raises(InterruptedException):
+            concurrent_locks.check_interrupted()
+        assert not is_interrupted(me)
+
     def test_interrupt_ends_waits(self, run: Run) -> None:
         lock = ReentrantLock()
         left = CountDownLatch(2)
