@@ -110,8 +110,13 @@ def test_a_new_producer_fences_the_old_one_and_ends_what_it_began(embedded_clust
     with pytest.raises(KafkaException) as fenced:
         old.commit_transaction(30)
     assert fenced.value.args[0].fatal()
+
+    def goes_on() -> None:
+        old.begin_transaction()  # which the client may take a moment longer to refuse
+        write(old, topic, b"of nobody")
+
     with pytest.raises(KafkaException):
-        old.begin_transaction()
+        goes_on()
     new.commit_transaction(30)
     will_read(address, topic, b"of the new one")
 
